@@ -2,13 +2,14 @@ import SchemaBuilder from '@pothos/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import type { Access as DeclaredAccess } from '../src/auth/access.ts';
+import { valueAt } from '../src/errors/json-path.ts';
 import { rootFieldPlugin } from '../src/graphql/builder-plugins.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { operations } from './support/openapi.ts';
 import { buildDocument, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
 import { subscribe } from './support/sse.ts';
-import { signToken } from './support/tokens.ts';
+import { signToken, TASK_CLAIMS } from './support/tokens.ts';
 
 const scopes = [
   'account:read',
@@ -20,9 +21,20 @@ const scopes = [
   'platform:admin',
   'platform:read',
   'platform:credentials',
+  'platform:task',
 ] as const;
-const [read, write, platformWrite, notifications, workspaces, contacts, admin, platformRead, credentials] =
-  scopes;
+const [
+  read,
+  write,
+  platformWrite,
+  notifications,
+  workspaces,
+  contacts,
+  admin,
+  platformRead,
+  credentials,
+  task,
+] = scopes;
 
 /** The grants that allow a root field (no scope claim, or sign-in scopes only, grants the full account), and whether membership is required. */
 type Access = { grants: readonly string[]; member: boolean };
@@ -30,6 +42,7 @@ const fullAccount = ['the full account', 'the full account, by sign-in scopes'];
 const reading: Access = { grants: [...fullAccount, read, write], member: false };
 const writing: Access = { grants: [...fullAccount, write], member: false };
 const changing = (scope: string): Access => ({ grants: [scope, platformWrite], member: false });
+const ofTask = ({ grants, member }: Access): Access => ({ grants: [...grants, task], member });
 
 const access: Readonly<Record<string, Access>> = {
   contact: reading,
@@ -56,10 +69,10 @@ const access: Readonly<Record<string, Access>> = {
   deleteUser: changing(admin),
   deleteWorkspace: changing(workspaces),
   putContact: changing(contacts),
-  publishNotification: changing(notifications),
+  publishNotification: ofTask(changing(notifications)),
   putWorkspaces: changing(workspaces),
   publishNotifications: changing(notifications),
-  resolveNotifications: changing(notifications),
+  resolveNotifications: ofTask(changing(notifications)),
   retryDeliveries: changing(admin),
   reportEditorAuthFailure: { grants: [credentials], member: false },
   editorCredential: { grants: [credentials], member: false },
@@ -99,8 +112,17 @@ function expectedError(field: string, { grant, isMember }: { grant: string; isMe
   return access[field]?.member && !isMember ? 'ORG_MEMBERSHIP_REQUIRED' : undefined;
 }
 
-const signTokenFor = ({ grant, isMember }: { grant: string; isMember: boolean }) =>
-  signToken({ sub: 'alice', ...claimsByGrant[grant], ...(isMember && { org_id: 'acme' }) });
+/** Signs a token for a grant. A task token is one for the user and the task that the arguments name, if they do. */
+const signTokenFor = ({ grant, isMember }: { grant: string; isMember: boolean }, given: object = {}) =>
+  signToken({
+    sub: 'alice',
+    ...claimsByGrant[grant],
+    ...(isMember && { org_id: 'acme' }),
+    ...(grant === task && {
+      [TASK_CLAIMS.user]: 'alice',
+      [TASK_CLAIMS.task]: valueAt(given, ['input', 'task', 'id']) ?? 'task-1',
+    }),
+  });
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -144,10 +166,11 @@ test.each(fields)('the descriptions of %s state the scope and membership that it
   const broader = grants.includes(platformWrite) ? ', which `platform:write` includes' : '';
   const readsOthers = args?.some(({ name }) => name === 'userId') && scope === read;
   const other = readsOthers ? `, or \`${platformRead}\` if \`userId\` names another user` : '';
+  const forTask = grants.includes(task) ? `, or \`${task}\` for the token's task` : '';
   const membership = member ? ' Requires membership in an organization.' : '';
 
   expect(description?.split('\n\n').at(-1)).toBe(
-    `Requires the scope \`${scope}\`${broader}${other}.${membership}`,
+    `Requires the scope \`${scope}\`${broader}${other}${forTask}.${membership}`,
   );
   if (inRest !== undefined) expect(inRest).toContain(`Requires the scope \`${scope}\`.${membership}`);
 });
@@ -166,7 +189,7 @@ test.each(cases)('$field checks scope and membership: $who with $grant', async (
 
   const call = isSubscription(row.field) ? subscribe : graphql;
   const reply = await call(gateway, buildDocument(row.field, given), given, {
-    token: await signTokenFor(row),
+    token: await signTokenFor(row, given),
   });
 
   const [error] = reply.errors;

@@ -27,7 +27,7 @@ import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 
 /* A compiled operation must return exactly what graphql-js returns for it, byte for byte. */
 
-const limits = { reads: 0, writes: 0, platform: 0 };
+const limits = { reads: 0, writes: 0, platform: 0, tasks: 0 };
 const quota = createQuota(
   limits,
   createLimiters(limits, undefined, () => undefined),

@@ -46,7 +46,8 @@ test('every setting has a development default', () => {
       required: false,
     },
     encryptionKeys: null,
-    limits: { reads: 600, writes: 120, platform: 0 },
+    taskClaims: null,
+    limits: { reads: 600, writes: 120, platform: 0, tasks: 30 },
     redisUrl: null,
     corsOrigins: [],
     maxSubscribers: 10_000,
@@ -84,6 +85,8 @@ test('reads every variable', () => {
     AUTH_SCOPE_PREFIX: 'https://gateway.test/',
     AUTH_SIGN_IN_SCOPES: 'openid aws.cognito.signin.user.admin',
     AUTH_REQUIRE_SCOPES: 'true',
+    AUTH_TASK_USER_CLAIM: 'https://issuer.test/user',
+    AUTH_TASK_CLAIM: 'task',
     ENCRYPTION_KEYS: `new:${keyText}, old:${keyText}`,
     REDIS_URL: 'redis://redis.test:6379',
     CORS_ORIGINS: 'https://one.test, https://two.test',
@@ -93,6 +96,7 @@ test('reads every variable', () => {
     RATE_LIMIT_READS_PER_MINUTE: '1',
     RATE_LIMIT_WRITES_PER_MINUTE: '2',
     RATE_LIMIT_PLATFORM_PER_MINUTE: '3',
+    RATE_LIMIT_TASKS_PER_MINUTE: '4',
     REUSE_PORT: 'true',
     GRAPHIQL: 'false',
     METRICS_TOKEN: 'a-token-of-metrics',
@@ -136,7 +140,8 @@ test('reads every variable', () => {
       signIn: ['openid', 'aws.cognito.signin.user.admin'],
       required: true,
     },
-    limits: { reads: 1, writes: 2, platform: 3 },
+    taskClaims: { user: 'https://issuer.test/user', task: 'task' },
+    limits: { reads: 1, writes: 2, platform: 3, tasks: 4 },
     redisUrl: 'redis://redis.test:6379',
     corsOrigins: ['https://one.test', 'https://two.test'],
     maxSubscribers: 4,
@@ -208,6 +213,7 @@ const badValues: Record<string, string[]> = {
   RATE_LIMIT_READS_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
   RATE_LIMIT_WRITES_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
   RATE_LIMIT_PLATFORM_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  RATE_LIMIT_TASKS_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
   REUSE_PORT: ['yes', '1', 'True'],
   GRAPHIQL: ['yes', '1', 'True'],
   METRICS_TOKEN: ['short', 'fifteen-letters', 'a token with spaces', 'a-token-with-ümlaut', 'x'.repeat(1025)],
@@ -326,6 +332,18 @@ test('metrics are public on a loopback address only, in production only on that 
   const everywhere = { ...production, ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '9464' };
   expect(readConfig(everywhere).metrics).toEqual({ kind: 'off' });
   expect(readConfig({ ...everywhere, METRICS_TOKEN: 'x'.repeat(16) }).metrics.kind).toBe('token');
+});
+
+test('rejects one claim of task tokens without the other, and the same claim for both', () => {
+  expect(collectIssues({ AUTH_TASK_CLAIM: 'task' })).toEqual([
+    'AUTH_TASK_USER_CLAIM: is required with AUTH_TASK_CLAIM',
+  ]);
+  expect(collectIssues({ AUTH_TASK_USER_CLAIM: 'user' })).toEqual([
+    'AUTH_TASK_CLAIM: is required with AUTH_TASK_USER_CLAIM',
+  ]);
+  expect(collectIssues({ AUTH_TASK_USER_CLAIM: 'sub', AUTH_TASK_CLAIM: 'sub' })).toEqual([
+    'AUTH_TASK_CLAIM: must differ from AUTH_TASK_USER_CLAIM',
+  ]);
 });
 
 test('rejects an admin host without an admin port, and an admin port equal to the public port', () => {

@@ -88,6 +88,30 @@ test.each([null, 1, true, {}, { 0: 'account:read' }, ['account:read', 1], [['acc
   },
 );
 
+describe('platform:task', () => {
+  test.each([
+    ...[...grants.keys()].filter((scope) => scope !== 'platform:task'),
+    'account:unknown',
+    'platform:unknown',
+  ])('is refused beside %s', (other) => {
+    expect(() => parse({ scope: `platform:task ${other}` })).toThrow(UnauthenticatedError);
+    expect(() => parse({ scp: [other, 'platform:task'] })).toThrow(UnauthenticatedError);
+    expect(() => parse({ scope: other, scp: 'platform:task' })).toThrow(UnauthenticatedError);
+  });
+
+  test.each(['openid profile', 'orders:read', 'platform:task', 'tasks platform'])(
+    'is accepted beside %s',
+    (other) => {
+      expect(parse({ scope: `platform:task ${other}` })).toEqual(['platform:task']);
+    },
+  );
+
+  test('is accepted beside a scope of another API with the same name as one of the gateway', () => {
+    const scope = 'gateway/platform:task account:read platform:write';
+    expect(parse({ scope }, { prefix: 'gateway/' })).toEqual(['platform:task']);
+  });
+});
+
 describe('AUTH_SCOPE_CLAIMS', () => {
   test('names the claims whose scopes are united', () => {
     const claims = { scope: 'openid account:read', scp: ['platform:read'], roles: ['platform:admin'] };
@@ -129,7 +153,7 @@ const names = fc.array(
 );
 const prefixes = fc.constantFrom('', 'gateway/', 'https://gateway.example.com/');
 
-test('grants exactly what the named scopes include, in every shape and with every prefix', () => {
+test('grants exactly what the named scopes include, and refuses platform:task beside others, in every shape and with every prefix', () => {
   fc.assert(
     fc.property(names, prefixes, fc.boolean(), fc.nat(), (named, prefix, required, split) => {
       const rules = { prefix, required };
@@ -138,13 +162,18 @@ test('grants exactly what the named scopes include, in every shape and with ever
       const included = new Set(named.flatMap((name) => grants.get(name) ?? []));
       const expected = isSignIn ? (required ? [] : account) : [...included].sort();
 
+      const own = sent.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+      const isOther = (name: string) => /^(account|platform):/.test(name) && name !== 'platform:task';
+      const isRefused = own.includes('platform:task') && own.some(isOther);
+
       const at = split % (sent.length + 1);
       for (const claims of [
         { scope: sent.join(' ') },
         { scp: sent },
         { scope: sent.slice(0, at).join(' '), scp: sent.slice(at) },
       ]) {
-        expect(parse(claims, rules)).toEqual(expected);
+        if (isRefused) expect(() => parse(claims, rules)).toThrow(UnauthenticatedError);
+        else expect(parse(claims, rules)).toEqual(expected);
       }
     }),
   );

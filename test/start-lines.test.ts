@@ -23,15 +23,18 @@ test('a line states where scopes are read and what a token without them may do',
   ).toBe(`Scopes    scp without gateway/; ${without} has no access`);
 });
 
-test('the printed commands contain the settings of scopes, and a scope if scopes are required', () => {
+test('the printed commands contain the settings of scopes and tasks, and a scope if scopes are required', () => {
   const settings = {
     AUTH_SCOPE_CLAIMS: 'scp scope',
     AUTH_SCOPE_PREFIX: 'gateway/',
     AUTH_REQUIRE_SCOPES: 'true',
+    AUTH_TASK_USER_CLAIM: 'sub',
+    AUTH_TASK_CLAIM: 'task',
   };
   const printed = "AUTH_SCOPE_CLAIMS='scp scope' AUTH_SCOPE_PREFIX=gateway/";
+  const claims = 'AUTH_TASK_USER_CLAIM=sub AUTH_TASK_CLAIM=task';
   expect(listStartLines(readConfig(settings), started).slice(-2)).toEqual([
-    `A token   ${printed} npm run -s token -- --sub alice --org acme --scope account:write`,
+    `A token   ${printed} ${claims} npm run -s token -- --sub alice --org acme --scope account:write`,
     `Records   ${printed} npm run -s seed -- --user alice`,
   ]);
 });

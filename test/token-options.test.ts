@@ -13,7 +13,13 @@ test.each([
 });
 
 test('without --ttl, a token is valid for one hour', () => {
-  expect(parseTokenOptions(alice)).toEqual({ sub: 'alice', org: undefined, scope: undefined, seconds: 3600 });
+  expect(parseTokenOptions(alice)).toEqual({
+    sub: 'alice',
+    org: undefined,
+    scope: undefined,
+    task: undefined,
+    seconds: 3600,
+  });
 });
 
 test.each([
@@ -21,6 +27,8 @@ test.each([
   [['--sub', ''], '--sub must be a user ID'],
   [['--sub', 'a'.repeat(256)], '--sub must be a user ID'],
   [[...alice, '--org', ''], '--org must not be empty'],
+  [[...alice, '--task', 'task-1'], '--user and --task must both be IDs'],
+  [[...alice, '--user', 'alice', '--task', ''], '--user and --task must both be IDs'],
   [[...alice, '--ttl', '1y'], '--ttl must be a number followed by s, m, h or d'],
   [[...alice, '--ttl', '0h'], '--ttl must be a number followed by s, m, h or d'],
   [[...alice, '--admin'], "Unknown option '--admin'"],

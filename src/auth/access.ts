@@ -2,13 +2,16 @@ import {
   ForbiddenError,
   type GatewayError,
   MembershipRequiredError,
+  NotFoundError,
   UnauthenticatedError,
 } from '../errors/gateway-errors.ts';
-import { isInPlatformWrite, type Scope } from './scopes.ts';
-import { anonymous, type Viewer } from './viewer.ts';
+import type { Path } from '../errors/issue.ts';
+import { valueAt } from '../errors/json-path.ts';
+import { isInPlatformWrite, type Scope, TASK_SCOPE } from './scopes.ts';
+import { anonymous, type Task, type Viewer } from './viewer.ts';
 
-/** A rate limit's bucket. Platform operations have their own. */
-export type Bucket = 'reads' | 'writes' | 'platform';
+/** A rate limit's bucket. Platform operations have their own, and so have task tokens. */
+export type Bucket = 'reads' | 'writes' | 'platform' | 'tasks';
 
 /** The permissions that a root field requires, and the rate limit that it counts against. */
 export type Access = {
@@ -17,10 +20,19 @@ export type Access = {
   readonly membership: boolean;
   /** The scope required instead of `scope` if `userId` is another user's. */
   readonly otherUserScope?: Scope;
-  readonly bucket: Bucket;
+  /** The arguments that must name the user and the task of a task token. Without it, task tokens have no access. */
+  readonly task?: TaskArguments;
+  /** The bucket of all callers except task tokens: see {@link findBucket}. */
+  readonly bucket: Exclude<Bucket, 'tasks'>;
   /** The points that a call costs, computed from its arguments. Defaults to 1. */
   readonly points?: (args: Readonly<Record<string, unknown>>) => number;
 };
+
+/**
+ * The paths of the arguments that name a user and a task. A call that does not name the task, because it names records,
+ * must restrict these itself, for example by {@link requireOwnTask}.
+ */
+export type TaskArguments = { readonly userId: Path; readonly taskId?: Path };
 
 /** Access to read one's own account. */
 export const accountRead: Access = { scope: 'account:read', membership: false, bucket: 'reads' };
@@ -35,7 +47,7 @@ export const memberStream: Access = { ...accountStream, membership: true };
 /** Access to change data that only members of an organization have. */
 export const memberWrite: Access = { ...accountWrite, membership: true };
 /** Access for services of the platform. */
-export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
+export function platform(scope: Exclude<Extract<Scope, `platform:${string}`>, typeof TASK_SCOPE>): Access {
   return { scope, membership: false, bucket: 'platform' };
 }
 
@@ -61,13 +73,22 @@ export function describeRecordAccess({ scope, membership }: Access): string {
   return `Requires the scope \`${scope}\` for the caller's own account, otherwise \`${platformRead.scope}\`.${member}`;
 }
 
+/** Returns the bucket that a viewer's call of a field counts against. */
+export function findBucket({ bucket }: Access, { task }: Viewer): Bucket {
+  return task ? 'tasks' : bucket;
+}
+
 /** Describes required permissions in Markdown. Set `takesUser` if the operation has a `userId` argument. */
-export function describeAccess({ scope, membership, otherUserScope }: Access, takesUser = false): string {
+export function describeAccess(
+  { scope, membership, otherUserScope, task }: Access,
+  takesUser = false,
+): string {
   const other =
     takesUser && otherUserScope ? `, or \`${otherUserScope}\` if \`userId\` names another user` : '';
   const broader = isInPlatformWrite(scope) ? ', which `platform:write` includes' : '';
+  const ofTask = task ? `, or \`${TASK_SCOPE}\` for the token's task` : '';
   const member = membership ? ' Requires membership in an organization.' : '';
-  return `Requires the scope \`${scope}\`${broader}${other}.${member}`;
+  return `Requires the scope \`${scope}\`${broader}${other}${ofTask}.${member}`;
 }
 
 /** Returns the access that a root field declares. @throws {Error} if it declares none */
@@ -83,12 +104,33 @@ export function requireAccess(name: string, declared: { access?: Access } | null
 export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
   if (viewer === anonymous)
     return UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
+  if (viewer.task) return checkTask(access.task, viewer.task, args);
   const scope = findScope(access, viewer, args);
   if (!viewer.scopes.has(scope)) {
     const canReadUsers = access.bucket === 'reads' && viewer.scopes.has(platformRead.scope);
-    return new ForbiddenError(scope, canReadUsers ? USER_HINT : '');
+    return ForbiddenError.missingScope(scope, canReadUsers ? USER_HINT : '');
   }
   return access.membership && !viewer.isMember ? new MembershipRequiredError() : undefined;
+}
+
+/** Returns why a task token may not call a field. */
+function checkTask(paths: TaskArguments | undefined, task: Task, args?: Arguments): GatewayError | undefined {
+  if (paths === undefined)
+    return ForbiddenError.forTask('may only use operations whose description names it');
+  if (args === undefined) return undefined;
+  const taskId = paths.taskId && valueAt(args, paths.taskId);
+  const isOwn = valueAt(args, paths.userId) === task.userId && (taskId == null || taskId === task.taskId);
+  if (isOwn) return undefined;
+  const [userId, ownTaskId] = [task.userId, task.taskId].map((id) => JSON.stringify(id));
+  return ForbiddenError.forTask(`has access only to the notifications of user ${userId}, task ${ownTaskId}`);
+}
+
+/**
+ * Refuses a task token access to a record of another user or task, as if it did not exist.
+ * @throws {NotFoundError}
+ */
+export function requireOwnTask({ task }: Viewer, { userId, taskId }: Task): void {
+  if (task && (userId !== task.userId || taskId !== task.taskId)) throw new NotFoundError();
 }
 
 const USER_HINT = ' With "platform:read", use the field `user(id:)` of the GraphQL API.';

@@ -7,11 +7,13 @@ import type { Config } from '../config.ts';
 import { InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
 import { isId } from '../values/text.ts';
 import { fingerprint, type KeySet, REMOVAL_MS } from './key-set.ts';
-import { parseScopes } from './scopes.ts';
-import type { Viewer } from './viewer.ts';
+import { parseScopes, type Scope, TASK_SCOPE } from './scopes.ts';
+import type { Task, Viewer } from './viewer.ts';
 
 /** The requirements that a token is verified against. */
-type TokenRules = Pick<Config, 'issuer' | 'audience' | 'orgClaim' | 'scopes'> & { keySet: KeySet };
+type TokenRules = Pick<Config, 'issuer' | 'audience' | 'orgClaim' | 'scopes' | 'taskClaims'> & {
+  keySet: KeySet;
+};
 
 /** Identifies the viewer who sent a request. */
 export type Authenticate = (request: IncomingMessage) => Promise<Viewer>;
@@ -68,9 +70,11 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
       throw UnauthenticatedError.invalidToken('a member is repeated');
     }
     const claims = Claims.parse(payload);
+    const scopes = parseScopes(claims, rules.scopes);
     return {
       userId: claims.sub,
-      scopes: parseScopes(claims, rules.scopes),
+      scopes,
+      ...readTask(claims, scopes, rules),
       isMember: Organization.safeParse(claims[rules.orgClaim]).success,
       expiresAt: claims.exp * 1000,
       signedBy: fingerprint(key),
@@ -82,6 +86,27 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
     }
     throw new InternalError(error);
   }
+}
+
+/**
+ * Reads the task of a task token.
+ * @throws {UnauthenticatedError} if the claims of tasks are not configured, or the token does not have both
+ */
+function readTask(
+  claims: Readonly<Record<string, unknown>>,
+  scopes: ReadonlySet<Scope>,
+  { taskClaims }: TokenRules,
+): { task?: Task } {
+  if (!scopes.has(TASK_SCOPE)) return {};
+  if (taskClaims === null)
+    throw UnauthenticatedError.invalidToken(`scope "${TASK_SCOPE}": AUTH_TASK_CLAIM is not set`);
+  return { task: { userId: readId(claims, taskClaims.user), taskId: readId(claims, taskClaims.task) } };
+}
+
+function readId(claims: Readonly<Record<string, unknown>>, name: string): string {
+  const id = Object.hasOwn(claims, name) ? claims[name] : undefined;
+  if (typeof id === 'string' && isId(id)) return id;
+  throw UnauthenticatedError.invalidToken(`claim "${name}": not an ID`);
 }
 
 /** Describes the failed check. Unlike the causes of jose's errors, the description does not quote the token. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isGatewayScope } from '../config/environment.ts';
 import type { Config } from '../config.ts';
 import { UnauthenticatedError } from '../errors/gateway-errors.ts';
 
@@ -12,6 +13,7 @@ export const scopes = [
   'platform:contacts',
   'platform:admin',
   'platform:credentials',
+  'platform:task',
 ] as const;
 export type Scope = (typeof scopes)[number];
 
@@ -30,6 +32,9 @@ export const grants: ReadonlyMap<string, readonly Scope[]> = new Map<string, rea
   ['platform:write', platformWrite],
 ]);
 
+/** The scope of task tokens, which no other scope of the gateway's may accompany. */
+export const TASK_SCOPE = 'platform:task' satisfies Scope;
+
 /** Whether `platform:write` includes a scope. */
 export function isInPlatformWrite(scope: Scope): boolean {
   return platformWrite.includes(scope);
@@ -44,7 +49,8 @@ const ScopeClaim = z.union([z.string().transform((text) => text.split(' ')), z.a
  * Reads the scopes of a token from its claims (RFC 9068, section 2.2.3). A token without a claim of scopes, or with
  * sign-in scopes only, has its user's account. Unknown scopes allow nothing. If there is a prefix, a scope without it is
  * not one of the gateway's.
- * @throws {UnauthenticatedError} if a claim is neither a string nor an array of strings
+ * @throws {UnauthenticatedError} if a claim is neither a string nor an array of strings, or if `platform:task` is combined
+ *   with another scope of the gateway's
  */
 export function parseScopes(
   claims: Readonly<Record<string, unknown>>,
@@ -56,6 +62,9 @@ export function parseScopes(
   const others = named.filter((scope) => !scope.startsWith(prefix));
   const isSignIn = named.length > 0 && [...own, ...others].every((scope) => signIn.includes(scope));
   if (lists.length === 0 || isSignIn) return new Set(required ? [] : account);
+  const isTask = own.includes(TASK_SCOPE);
+  if (isTask && own.some((scope) => scope !== TASK_SCOPE && isGatewayScope(scope)))
+    throw UnauthenticatedError.invalidToken(`scope "${TASK_SCOPE}": combined with another scope`);
   return new Set(own.flatMap((scope) => grants.get(scope) ?? []));
 }
 

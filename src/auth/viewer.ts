@@ -1,5 +1,8 @@
 import type { Scope } from './scopes.ts';
 
+/** The only user and task whose notifications a task token gives access to. */
+export type Task = { readonly userId: string; readonly taskId: string };
+
 /** The authenticated caller. */
 export type Viewer = {
   /**
@@ -14,7 +17,18 @@ export type Viewer = {
   readonly expiresAt: number;
   /** The fingerprint of the key that signed the token. */
   readonly signedBy: string;
+  /** Only set by a task token (scope `platform:task`). */
+  readonly task?: Task;
 };
+
+/**
+ * Returns the caller whom limits count for: the token's subject, or the task of a task token, so that a task can use up
+ * neither the limits of its user nor those of other tasks.
+ */
+export function identifyCaller({ userId, task }: Viewer): string {
+  // No ID contains a control character, so that no subject and no other task has the same key.
+  return task ? `${task.userId}\n${task.taskId}` : userId;
+}
 
 /** The viewer of introspection without a token. Has no permissions. */
 export const anonymous: Viewer = {

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import type { Task } from '../auth/viewer.ts';
 import { isId } from '../values/text.ts';
 import { UsageError } from './run-command.ts';
 
@@ -7,6 +8,8 @@ export type TokenOptions = {
   sub: string;
   org: string | undefined;
   scope: string | undefined;
+  /** The user and the task of a task token. */
+  task: Task | undefined;
   /** How long the token is valid. */
   seconds: number;
 };
@@ -19,12 +22,14 @@ const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 };
  * @throws {TypeError} as `parseArgs` does, for unknown options and positional arguments
  */
 export function parseTokenOptions(args: string[]): TokenOptions {
-  const { sub, org, scope, ttl } = parseArgs({
+  const { sub, org, scope, user, task, ttl } = parseArgs({
     args,
     options: {
       sub: { type: 'string' },
       org: { type: 'string' },
       scope: { type: 'string' },
+      user: { type: 'string' },
+      task: { type: 'string' },
       ttl: { type: 'string', default: '1h' },
     },
   }).values;
@@ -32,7 +37,13 @@ export function parseTokenOptions(args: string[]): TokenOptions {
     throw new UsageError('--sub must be a user ID of 1 to 255 characters.');
   }
   if (org === '') throw new UsageError('--org must not be empty.');
-  return { sub, org, scope, seconds: parseTtl(ttl) };
+  return { sub, org, scope, task: parseTask(user, task), seconds: parseTtl(ttl) };
+}
+
+function parseTask(userId: string | undefined, taskId: string | undefined): Task | undefined {
+  if (userId === undefined && taskId === undefined) return undefined;
+  if (userId !== undefined && isId(userId) && taskId !== undefined && isId(taskId)) return { userId, taskId };
+  throw new UsageError('--user and --task must both be IDs of 1 to 255 characters.');
 }
 
 function parseTtl(ttl: string): number {

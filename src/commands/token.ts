@@ -6,21 +6,30 @@ import { OperatorError } from '../errors/operator-error.ts';
 import { runCommand, warnOfNewKey } from './run-command.ts';
 import { parseTokenOptions } from './token-options.ts';
 
-const usage = 'npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "account:read ..."] [--ttl 1h]';
+const usage =
+  'npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "account:read ..."] [--user USER --task TASK] [--ttl 1h]';
 
 /** Prints a token signed with the development key. */
 runCommand(usage, async () => {
-  const { sub, org, scope, seconds } = parseTokenOptions(argv.slice(2));
+  const { sub, org, scope, task, seconds } = parseTokenOptions(argv.slice(2));
   const config = readConfig();
   if (config.keySet.kind !== 'development') {
     throw new OperatorError(
       'Signing tokens requires the development signing key. Unset AUTH_JWKS_URL and AUTH_JWKS.',
     );
   }
+  if (task !== undefined && config.taskClaims === null) {
+    throw new OperatorError('Task tokens require AUTH_TASK_USER_CLAIM and AUTH_TASK_CLAIM.');
+  }
   const claims = {
     sub,
     ...(org !== undefined && { [config.orgClaim]: org }),
     ...(scope !== undefined && formatScopes(scope, config.scopes)),
+    ...(task &&
+      config.taskClaims && {
+        [config.taskClaims.user]: task.userId,
+        [config.taskClaims.task]: task.taskId,
+      }),
   };
   const token = await signDevelopmentToken(config, claims, seconds, warnOfNewKey);
   process.stdout.write(`${token}\n`);

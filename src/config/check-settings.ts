@@ -41,8 +41,10 @@ export function findConflicts(given: Record<string, string | undefined>): string
   return [
     ...findKeySetConflict(given),
     ...findScopeConflict(given),
+    ...findTaskConflict(given),
     ...findAdminConflict(given),
     ...findDeliveryConflicts(given),
+    ...findIncompletePairs(given),
   ];
 }
 
@@ -65,6 +67,11 @@ function findScopeConflict(given: Record<string, string | undefined>): string[] 
   return isPrefixed ? ['AUTH_SIGN_IN_SCOPES: must name scopes without AUTH_SCOPE_PREFIX'] : [];
 }
 
+function findTaskConflict({ AUTH_TASK_USER_CLAIM, AUTH_TASK_CLAIM }: Record<string, string | undefined>) {
+  const isSame = AUTH_TASK_CLAIM !== undefined && AUTH_TASK_CLAIM === AUTH_TASK_USER_CLAIM;
+  return isSame ? ['AUTH_TASK_CLAIM: must differ from AUTH_TASK_USER_CLAIM'] : [];
+}
+
 function findAdminConflict(given: Record<string, string | undefined>): string[] {
   const { HOST = LOOPBACK, PORT = String(DEFAULT_PORT), ADMIN_HOST = LOOPBACK, ADMIN_PORT } = given;
   if (ADMIN_PORT === undefined) {
@@ -74,22 +81,26 @@ function findAdminConflict(given: Record<string, string | undefined>): string[] 
   return isSame ? ['ADMIN_PORT: must differ from PORT'] : [];
 }
 
-function findDeliveryConflicts(given: Record<string, string | undefined>): string[] {
-  const pairs = [
-    ['SMTP_URL', 'SMTP_FROM'],
-    ['VAPID_PRIVATE_KEY', 'VAPID_SUBJECT'],
-  ] as const;
-  const incomplete = pairs.flatMap(([first, second]) => {
+function findDeliveryConflicts({ CHAT_API_URL }: Record<string, string | undefined>): string[] {
+  const api = CHAT_API_URL === undefined ? null : URL.parse(CHAT_API_URL);
+  return api?.protocol === 'http:' && !isLoopback(readHost(api))
+    ? ['CHAT_API_URL: must be an https URL, because the token is sent to it']
+    : [];
+}
+
+/** Settings of which each requires the other. */
+const pairs = [
+  ['AUTH_TASK_USER_CLAIM', 'AUTH_TASK_CLAIM'],
+  ['SMTP_URL', 'SMTP_FROM'],
+  ['VAPID_PRIVATE_KEY', 'VAPID_SUBJECT'],
+] as const;
+
+function findIncompletePairs(given: Record<string, string | undefined>): string[] {
+  return pairs.flatMap(([first, second]) => {
     if ((given[first] === undefined) === (given[second] === undefined)) return [];
     const [missing, other] = given[first] === undefined ? [first, second] : [second, first];
     return [`${missing}: is required with ${other}`];
   });
-  const { CHAT_API_URL } = given;
-  const api = CHAT_API_URL === undefined ? null : URL.parse(CHAT_API_URL);
-  if (api?.protocol === 'http:' && !isLoopback(readHost(api))) {
-    incomplete.push('CHAT_API_URL: must be an https URL, because the token is sent to it');
-  }
-  return incomplete;
 }
 
 /** Shorter names are too similar to unrelated variables, such as `HOST` and `HOME`. */

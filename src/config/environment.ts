@@ -23,8 +23,13 @@ export const LOOPBACK = '127.0.0.1';
 /** The default of PORT. */
 export const DEFAULT_PORT = 4000;
 
-/** Points per minute and user; 0 means unlimited. */
-export const defaultLimits = { reads: 600, writes: 120, platform: 0 };
+/** Points per minute and caller; 0 means unlimited. */
+export const defaultLimits = { reads: 600, writes: 120, platform: 0, tasks: 30 };
+
+/** Whether a scope, without its prefix, has a name of the gateway's scopes, including those of other versions. */
+export function isGatewayScope(scope: string): boolean {
+  return /^(account|platform):/.test(scope);
+}
 
 /** The oldest version that may use a database of production beside this one. */
 const PREVIOUS_VERSION = '0.2.0';
@@ -70,16 +75,20 @@ export const Environment = z.object({
   /** The scopes with which users sign in. They say nothing about the gateway. */
   AUTH_SIGN_IN_SCOPES: words('scopes separated by spaces: openid profile')
     .refine(
-      (scopes) => !scopes.some((scope) => /^(account|platform):/.test(scope)),
+      (scopes) => !scopes.some(isGatewayScope),
       'must not contain scopes of the gateway, because tokens with sign-in scopes only have full access to the account',
     )
     .default(['openid', 'profile', 'email', 'address', 'phone', 'offline_access']),
   /** Whether tokens without scopes, or with sign-in scopes only, have no access. */
   AUTH_REQUIRE_SCOPES: yesOrNo('false'),
+  /** The claims of task tokens with the IDs of their user and task. */
+  AUTH_TASK_USER_CLAIM: z.string().optional(),
+  AUTH_TASK_CLAIM: z.string().optional(),
   ENCRYPTION_KEYS: encryptionKeys.optional(),
   RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.reads),
   RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.writes),
   RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.platform),
+  RATE_LIMIT_TASKS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.tasks),
   REDIS_URL: connectionUrl('redis:', 'rediss:').optional(),
   /** Allowed origins, exactly as browsers send them. */
   CORS_ORIGINS: origins.default([]),
@@ -144,11 +153,13 @@ export const Settings = Environment.transform((variables) => ({
     signIn: variables.AUTH_SIGN_IN_SCOPES,
     required: variables.AUTH_REQUIRE_SCOPES,
   },
+  taskClaims: readTaskClaims(variables),
   encryptionKeys: variables.ENCRYPTION_KEYS ?? null,
   limits: {
     reads: variables.RATE_LIMIT_READS_PER_MINUTE,
     writes: variables.RATE_LIMIT_WRITES_PER_MINUTE,
     platform: variables.RATE_LIMIT_PLATFORM_PER_MINUTE,
+    tasks: variables.RATE_LIMIT_TASKS_PER_MINUTE,
   },
   redisUrl: variables.REDIS_URL ?? null,
   corsOrigins: variables.CORS_ORIGINS,
@@ -179,6 +190,11 @@ function readUpgraded({ NODE_ENV, OLDEST_GATEWAY_VERSION }: Variables): boolean 
 
 function readAdmin({ ADMIN_HOST, ADMIN_PORT }: Variables) {
   return ADMIN_PORT === undefined ? null : { host: ADMIN_HOST, port: ADMIN_PORT };
+}
+
+/** Without both claims, task tokens are rejected. */
+function readTaskClaims({ AUTH_TASK_USER_CLAIM: user, AUTH_TASK_CLAIM: task }: Variables) {
+  return user === undefined || task === undefined ? null : { user, task };
 }
 
 /** The source of the public keys. `development` is a key generated in `DATA_DIR`. */

@@ -71,13 +71,21 @@ export class MembershipRequiredError extends GatewayError {
   }
 }
 
-/** The token lacks the scope that the operation needs. */
+/** The token does not allow the operation. */
 export class ForbiddenError extends GatewayError {
   readonly code = 'FORBIDDEN';
 
-  /** `alternative` is appended to the message: another field for which the token's scopes suffice. */
-  constructor(scope: string, alternative = '') {
-    super(`This operation requires a token with the scope "${scope}".${alternative}`);
+  /**
+   * The token lacks the scope that the operation needs. `alternative` is appended to the message: another field for which
+   * the token's scopes suffice.
+   */
+  static missingScope(scope: string, alternative = ''): ForbiddenError {
+    return new ForbiddenError(`This operation requires a token with the scope "${scope}".${alternative}`);
+  }
+
+  /** The token is a task token, to which the rule applies. */
+  static forTask(rule: string): ForbiddenError {
+    return new ForbiddenError(`A token with the scope "platform:task" ${rule}.`);
   }
 }
 

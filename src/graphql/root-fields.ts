@@ -17,6 +17,7 @@ import {
   type Access,
   type Bucket,
   checkAccess,
+  findBucket,
   findRecordAccess,
   type OwnedRecord,
   requireAccess,
@@ -107,6 +108,8 @@ enum RateLimitBucket {
   WRITES
   """Operations of the platform."""
   PLATFORM
+  """Operations of task tokens, whatever the field declares. Counted per user and task of the token."""
+  TASKS
 }
 
 """
@@ -203,14 +206,15 @@ function admitFirst(
   resolver: Resolver,
   quota: Quota,
 ): Resolver {
-  const { bucket, points } = requireAccess(name, extensions);
+  const access = requireAccess(name, extensions);
   const charge = createCharge(name, admit, type, quota);
   return async (source, args, context, info) => {
     // The parts of a list cost as much as their records, which the REST API charges when it has sent them.
-    await charge(context, bucket, source.list?.isContinued ? 0 : (points?.(args) ?? 1));
+    const { readScheduler, viewer, onLeave } = context;
+    const bucket = findBucket(access, viewer);
+    await charge(context, bucket, source.list?.isContinued ? 0 : (access.points?.(args) ?? 1));
     const run = () => resolver(source, args, context, info);
     if (bucket !== 'reads') return run();
-    const { readScheduler, viewer, onLeave } = context;
     return source.list === undefined
       ? readScheduler.run(viewer.userId, run)
       : readScheduler.runPart(viewer.userId, source.list, run, onLeave);
@@ -230,7 +234,7 @@ function admitRecordField(
   const declared = requireAccess(name, extensions);
   const charge = createCharge(name, admit, type, quota);
   return async (source, args, context, info) => {
-    const { bucket } = findRecordAccess(declared, source, context.viewer);
+    const bucket = findBucket(findRecordAccess(declared, source, context.viewer), context.viewer);
     if (isSubscription(info)) context.nested = { records: 0, bytes: 0 };
     else await charge(context, bucket, 1);
     const run = () => resolver(source, args, context, info);

@@ -1,4 +1,4 @@
-import type { Viewer } from '../auth/viewer.ts';
+import { identifyCaller, type Viewer } from '../auth/viewer.ts';
 import { GoingAwayError, RateLimitedError } from '../errors/gateway-errors.ts';
 import type { Revisions } from '../revisions/revisions.ts';
 
@@ -47,8 +47,8 @@ export type Hub = {
   readonly size: number;
 };
 
-/** The maximum number of subscribers that one viewer may have on a gateway. */
-const MAX_SUBSCRIBERS_PER_VIEWER = 20;
+/** The maximum number of subscribers that one caller may have on a gateway. */
+const MAX_SUBSCRIBERS_PER_CALLER = 20;
 
 /** How long a client over the limit waits before it tries again. */
 const RETRY_SECONDS = 10;
@@ -69,11 +69,12 @@ export function createHub(maxSubscribers: number, { observeDelay, onChange }: Hu
   const hub: Hub = {
     join(subscriber) {
       const { userId, viewer } = subscriber;
-      const opened = openedBy.get(viewer.userId) ?? 0;
-      if (size >= maxSubscribers || opened >= MAX_SUBSCRIBERS_PER_VIEWER) {
+      const caller = identifyCaller(viewer);
+      const opened = openedBy.get(caller) ?? 0;
+      if (size >= maxSubscribers || opened >= MAX_SUBSCRIBERS_PER_CALLER) {
         throw new RateLimitedError(RETRY_SECONDS, 'open streams');
       }
-      openedBy.set(viewer.userId, opened + 1);
+      openedBy.set(caller, opened + 1);
       users.set(userId, (users.get(userId) ?? new Set()).add(subscriber));
       size += 1;
       if (isClosed) subscriber.fail(new GoingAwayError());
@@ -83,9 +84,10 @@ export function createHub(maxSubscribers: number, { observeDelay, onChange }: Hu
       const subscribers = users.get(userId);
       if (!subscribers?.delete(subscriber)) return;
       if (subscribers.size === 0) users.delete(userId);
-      const opened = (openedBy.get(viewer.userId) ?? 0) - 1;
-      if (opened > 0) openedBy.set(viewer.userId, opened);
-      else openedBy.delete(viewer.userId);
+      const caller = identifyCaller(viewer);
+      const opened = (openedBy.get(caller) ?? 0) - 1;
+      if (opened > 0) openedBy.set(caller, opened);
+      else openedBy.delete(caller);
       size -= 1;
     },
     wake(change) {

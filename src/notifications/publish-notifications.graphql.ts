@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { platform } from '../auth/access.ts';
+import type { Task } from '../auth/viewer.ts';
 import type { Context } from '../context.ts';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import type { ValidationIssue } from '../errors/issue.ts';
@@ -29,7 +30,12 @@ const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
     id: t.id({ required: true, description: "The task's ID." }),
     projectId: t.id({ required: true, description: 'The ID of the project that the task belongs to.' }),
     name: t.string(boundedText("The task's name.", MAX_LENGTH.name)),
-    workspaceId: t.string(boundedText('The ID of the workspace that the task runs in.', MAX_LENGTH.name)),
+    workspaceId: t.string(
+      boundedText(
+        'The ID of the workspace that the task runs in. Not allowed for a task token.',
+        MAX_LENGTH.name,
+      ),
+    ),
   }),
 });
 
@@ -42,7 +48,7 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     userId: t.id({ required: true, description: 'The ID of the user who receives the notification.' }),
     id: t.id({
       description:
-        "The notification's ID, which makes retries safe. Defaults to a generated UUID. A repeated `id` returns the stored notification if the content is the same, and otherwise fails with `CONFLICT`.",
+        "The notification's ID, which makes retries safe. Defaults to a generated UUID. A repeated `id` returns the stored notification if the content is the same, and otherwise fails with `CONFLICT`. For a task token, it must begin with the percent-encoded ID of the task and a colon: `task-1:plan`.",
     }),
     task: t.field({
       type: NotificationTaskInput,
@@ -152,7 +158,10 @@ const Batch = z.object({ input: z.object({ notifications: z.array(z.unknown()) }
 
 builder.mutationFields((t) => ({
   publishNotification: t.field({
-    access: platform('platform:notifications'),
+    access: {
+      ...platform('platform:notifications'),
+      task: { userId: ['input', 'userId'], taskId: ['input', 'task', 'id'] },
+    },
     type: PublishNotificationPayload,
     nullable: true,
     description:
@@ -165,6 +174,7 @@ builder.mutationFields((t) => ({
       }),
     },
     resolve: async (_root, { input }, context) => {
+      if (context.viewer.task) checkTaskInput(context.viewer.task, input);
       const request = { userId: input.userId, draft: toDraft(input, ['input']), path: ['input'] };
       const [publication] = await publish(context, [request]);
       return publication;
@@ -204,6 +214,27 @@ async function publish(context: Context, requests: readonly PublishRequest[]): P
 }
 
 type PublishInput = typeof PublishNotificationInput.$inferInput;
+
+/**
+ * Checks what a task token must not publish: an ID that another task could use, and a link to a workspace.
+ * @throws {ValidationError}
+ */
+function checkTaskInput({ taskId }: Task, { id, task: { workspaceId } }: PublishInput): void {
+  const issues: ValidationIssue[] = [];
+  const prefix = `${encodeURIComponent(taskId)}:`;
+  if (id != null && !id.startsWith(prefix)) {
+    issues.push({
+      path: ['input', 'id'],
+      message: `must begin with "${prefix}" for a task token`,
+      value: id,
+    });
+  }
+  if (workspaceId != null) {
+    const path = ['input', 'task', 'workspaceId'];
+    issues.push({ path, message: 'must be omitted for a task token', value: workspaceId });
+  }
+  if (issues.length > 0) throw new ValidationError(issues);
+}
 
 function toDraft({ task, ...input }: PublishInput, path: readonly (string | number)[]): NotificationDraft {
   const content = toContent(input.payload, [...path, 'payload']);

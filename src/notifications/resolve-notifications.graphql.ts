@@ -31,7 +31,7 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
     }),
     ids: t.idList({
       description:
-        "The notifications' IDs, at most 100. An empty list selects none. Unknown IDs and IDs of other users' notifications are ignored. Not allowed with `taskId`.",
+        "The notifications' IDs, at most 100. An empty list selects none. Unknown IDs and IDs of other users' notifications are ignored, and for a task token those of other tasks' too. Not allowed with `taskId`.",
       validate: { ...maxItems(MAX_IDS), items: idRule },
     }),
     reason: t.field({
@@ -62,7 +62,10 @@ const ResolveNotificationsPayload = builder
 
 builder.mutationField('resolveNotifications', (t) =>
   t.field({
-    access: platform('platform:notifications'),
+    access: {
+      ...platform('platform:notifications'),
+      task: { userId: ['input', 'userId'], taskId: ['input', 'taskId'] },
+    },
     type: ResolveNotificationsPayload,
     nullable: true,
     description:
@@ -76,7 +79,7 @@ builder.mutationField('resolveNotifications', (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const { userId, reason } = input;
-      const filter = toFilter(input);
+      const filter = toFilter(input, context.viewer.task?.taskId);
       return { notifications: await resolveNotifications(context, userId, filter, reason, context.now) };
     },
   }),
@@ -85,7 +88,7 @@ builder.mutationField('resolveNotifications', (t) =>
 type Input = typeof ResolveNotificationsInput.$inferInput;
 
 /** @throws {ValidationError} for arguments that cannot be combined */
-function toFilter({ taskId, kinds, toolId, ids, before }: Input): ResolveFilter {
+function toFilter({ taskId, kinds, toolId, ids, before }: Input, ofTask: string | undefined): ResolveFilter {
   const issues: ValidationIssue[] = [];
   const refuse = (name: string, value: unknown, other: string) => {
     if (value != null) {
@@ -100,5 +103,5 @@ function toFilter({ taskId, kinds, toolId, ids, before }: Input): ResolveFilter 
     refuse('before', before, 'toolId');
   }
   if (issues.length > 0) throw new ValidationError(issues);
-  return ids != null ? { ids } : { taskId: taskId ?? '', kinds, toolId, occurredUpTo: before };
+  return ids != null ? { ids, ofTask } : { taskId: taskId ?? '', kinds, toolId, occurredUpTo: before };
 }

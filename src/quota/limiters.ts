@@ -3,13 +3,13 @@ import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'r
 import type { Bucket } from '../auth/access.ts';
 import type { Log } from '../log.ts';
 
-/** Points of one user per minute; 0 turns a limit off. */
+/** Points of one caller per minute; 0 turns a limit off. */
 export type Limits = Readonly<Record<Bucket, number>>;
 
 /** The window of all limits. */
 export const WINDOW_SECONDS = 60;
 
-/** A limiter of points by user for each bucket. */
+/** A limiter of points by caller for each bucket. */
 export type Limiters = Readonly<Record<LimiterName, RateLimiterAbstract>>;
 
 /** `rejected` counts requests in which no root field ran, once no reads are left. Its limit is that of reads. */
@@ -37,6 +37,7 @@ export function createLimiters(limits: Limits, redis: Redis | undefined, onFallb
     reads: create('reads', limits.reads),
     writes: create('writes', limits.writes),
     platform: create('platform', limits.platform),
+    tasks: create('tasks', limits.tasks),
     rejected: create('rejected', limits.reads),
   };
 }

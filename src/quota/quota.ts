@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Bucket } from '../auth/access.ts';
-import { anonymous, type Viewer } from '../auth/viewer.ts';
+import { anonymous, identifyCaller, type Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
 import type { LimiterName, Limiters, Limits } from './limiters.ts';
 
@@ -87,9 +87,10 @@ export function createQuota(limits: Limits, limiters: Limiters) {
   }
 
   /** Never rejects, because the request has failed already and its reply does not depend on the charge. */
-  async function chargeRejected(caller: Caller): Promise<void> {
+  async function chargeRejected(caller: Caller, bucket: Bucket): Promise<void> {
     try {
-      if (!(await chargeOne(caller, 'reads'))) await chargeOne(caller, 'rejected');
+      const isCharged = await chargeOne(caller, bucket);
+      if (!isCharged && bucket === 'reads') await chargeOne(caller, 'rejected');
     } catch {
       // A limiter in Redis is insured by one in memory, so this does not happen.
     }
@@ -125,12 +126,16 @@ export function createQuota(limits: Limits, limiters: Limiters) {
       const waits = empty.map(({ found }) => found.msBeforeNext);
       throw new RateLimitedError(toSeconds(rejected?.msBeforeNext ?? Math.min(...waits)));
     },
-    /** Charges a request in which no root field ran: one read, or if none is left, one point of `rejected`. */
+    /**
+     * Charges a request in which no root field ran: one read, or if none is left, one point of `rejected`. A task token has
+     * only one bucket, so that an empty one blocks all its requests.
+     */
     chargeMinimum(caller: Caller): Promise<void> | undefined {
       const { viewer, charges } = caller;
       const isCharged = charges.admitted > 0 || charges.isBlocked;
-      if (isCharged || viewer === anonymous || limits.reads === 0) return undefined;
-      return chargeRejected(caller);
+      const bucket = viewer.task ? 'tasks' : 'reads';
+      if (isCharged || viewer === anonymous || limits[bucket] === 0) return undefined;
+      return chargeRejected(caller, bucket);
     },
     /** Charges the reads that the records of a list cost beyond the first. Does not wait for the result. */
     chargeRecords({ viewer, charges }: Caller, records: number): void {
@@ -148,9 +153,9 @@ export function createQuota(limits: Limits, limiters: Limiters) {
   };
 }
 
-/** Formats the key of a user's bucket: `reads:alice`. */
-export function formatKey(name: LimiterName, { userId }: Viewer): string {
-  return `${name}:${userId}`;
+/** Formats the key of a caller's bucket: `reads:alice`. */
+export function formatKey(name: LimiterName, viewer: Viewer): string {
+  return `${name}:${identifyCaller(viewer)}`;
 }
 
 /** Converts the time until a bucket resets to whole seconds, at least 1. */
@@ -164,7 +169,8 @@ function update(charges: Charges, state: QuotaState): void {
 }
 
 /** Lists the buckets that a viewer's token can use. */
-function listBuckets({ scopes }: Viewer): Bucket[] {
+function listBuckets({ scopes, task }: Viewer): Bucket[] {
+  if (task) return ['tasks'];
   const buckets: Bucket[] = [];
   // With `platform:read`, a service can also read the accounts of users, which is charged as reads.
   if (scopes.has('account:read') || scopes.has('platform:read')) buckets.push('reads');

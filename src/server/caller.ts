@@ -1,5 +1,5 @@
 import type { RequestHandler, Response } from 'express';
-import { type Access, checkAccess } from '../auth/access.ts';
+import { type Access, checkAccess, findBucket } from '../auth/access.ts';
 import type { Authenticate } from '../auth/authenticate.ts';
 import { anonymous, type Viewer } from '../auth/viewer.ts';
 import type { Context, SharedContext } from '../context.ts';
@@ -34,7 +34,7 @@ export function createIdentifyCaller(authenticate: Authenticate, shared: SharedC
       // REST routes have no argument that names another user.
       const refusal = access && checkAccess(access, viewer, {});
       if (refusal !== undefined) throw refusal;
-      shared.quota.throwIfBlocked(context, access?.bucket);
+      shared.quota.throwIfBlocked(context, access && findBucket(access, viewer));
       next();
     };
 }

@@ -50,7 +50,12 @@ const keySettings: Settings = {
   AUTH_SCOPE_CLAIMS: ({ scopes }) => scopes.claims.join(' '),
   AUTH_SCOPE_PREFIX: ({ scopes }) => scopes.prefix,
 };
-const tokenSettings: Settings = { ...keySettings, AUTH_ORG_CLAIM: ({ orgClaim }) => orgClaim };
+const tokenSettings: Settings = {
+  ...keySettings,
+  AUTH_ORG_CLAIM: ({ orgClaim }) => orgClaim,
+  AUTH_TASK_USER_CLAIM: ({ taskClaims }) => taskClaims?.user ?? null,
+  AUTH_TASK_CLAIM: ({ taskClaims }) => taskClaims?.task ?? null,
+};
 const seedSettings: Settings = { ...keySettings, HOST: ({ host }) => host, PORT: ({ port }) => port };
 
 /** Formats the settings that differ from their defaults as shell assignments before a command. */

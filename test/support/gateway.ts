@@ -6,7 +6,7 @@ import { createLog } from '../../src/log.ts';
 import type { Timeouts } from '../../src/server/connections.ts';
 import { startGateway } from '../../src/server/gateway.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
-import { AUDIENCE, ISSUER, jwks } from './tokens.ts';
+import { AUDIENCE, ISSUER, jwks, TASK_CLAIMS } from './tokens.ts';
 
 /** A gateway in this process, by default on its own database. */
 export type TestGateway = {
@@ -21,7 +21,8 @@ export type TestGateway = {
 };
 
 /**
- * Environment variables of a test gateway: its database, the tests' key set, a random encryption key, no rate limits.
+ * Environment variables of a test gateway: its database, the tests' key set and claims, a random encryption key, no rate
+ * limits.
  */
 export function settingsFor({ url }: Pick<TestDatabase, 'url'>): Record<string, string> {
   return {
@@ -32,6 +33,9 @@ export function settingsFor({ url }: Pick<TestDatabase, 'url'>): Record<string, 
     ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     RATE_LIMIT_READS_PER_MINUTE: '0',
     RATE_LIMIT_WRITES_PER_MINUTE: '0',
+    RATE_LIMIT_TASKS_PER_MINUTE: '0',
+    AUTH_TASK_USER_CLAIM: TASK_CLAIMS.user,
+    AUTH_TASK_CLAIM: TASK_CLAIMS.task,
     GRAPHIQL: 'false',
   };
 }

@@ -2,6 +2,8 @@ import { CompactSign, exportJWK, generateKeyPair, SignJWT } from 'jose';
 
 export const ISSUER = 'https://issuer.test';
 export const AUDIENCE = 'account-gateway';
+/** The claims of task tokens that test gateways read. */
+export const TASK_CLAIMS = { user: 'task_user', task: 'task_id' };
 
 const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
 
@@ -34,6 +36,16 @@ export async function signParts(header: string, claims: string): Promise<string>
   const signature = await crypto.subtle.sign('Ed25519', privateKey, Buffer.from(input));
   return `${input}.${Buffer.from(signature).toString('base64url')}`;
 }
+
+/** Signs a task token. */
+export const signTaskToken = (userId: string, taskId: string, claims: Record<string, unknown> = {}) =>
+  signToken({
+    sub: 'task-runner',
+    scope: 'platform:task',
+    [TASK_CLAIMS.user]: userId,
+    [TASK_CLAIMS.task]: taskId,
+    ...claims,
+  });
 
 /** The tokens of members and services, by their claims. */
 const reused = new Map<string, Promise<string>>();
