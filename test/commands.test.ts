@@ -81,6 +81,22 @@ describe('npm run token', () => {
     expect((await rest(gateway, 'GET', '/user/workspaces', { token: printed })).status).toBe(403);
   });
 
+  test('signs a task token with the configured claims, and fails without them', async () => {
+    const options = ['--sub', 'runner', '--scope', 'platform:task', '--user', 'alice', '--task', 'task-1'];
+    const claims = { AUTH_TASK_USER_CLAIM: 'user', AUTH_TASK_CLAIM: 'task' };
+    expect(decodeJwt((await token(options, claims)).stdout)).toMatchObject({
+      sub: 'runner',
+      scope: 'platform:task',
+      user: 'alice',
+      task: 'task-1',
+    });
+    expect(await token(options)).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: 'Task tokens require AUTH_TASK_USER_CLAIM and AUTH_TASK_CLAIM.\n',
+    });
+  });
+
   test('signs a token that is valid for the given --ttl', async () => {
     const { iat = 0, exp = 0 } = decodeJwt(await printedToken('--sub', 'alice', '--ttl', '5m'));
     expect(exp - iat).toBe(300);
