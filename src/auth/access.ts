@@ -20,6 +20,8 @@ export type Access = {
   readonly membership: boolean;
   /** The scope required instead of `scope` if `userId` is another user's. */
   readonly otherUserScope?: Scope;
+  /** Scopes that suffice instead of `scope`. */
+  readonly otherScopes?: readonly Scope[];
   /** The arguments that must name the user and the task of a task token. Without it, task tokens have no access. */
   readonly task?: TaskArguments;
   /** The bucket of all callers except task tokens: see {@link findBucket}. */
@@ -80,15 +82,16 @@ export function findBucket({ bucket }: Access, { task }: Viewer): Bucket {
 
 /** Describes required permissions in Markdown. Set `takesUser` if the operation has a `userId` argument. */
 export function describeAccess(
-  { scope, membership, otherUserScope, task }: Access,
+  { scope, membership, otherUserScope, otherScopes = [], task }: Access,
   takesUser = false,
 ): string {
   const other =
     takesUser && otherUserScope ? `, or \`${otherUserScope}\` if \`userId\` names another user` : '';
   const broader = isInPlatformWrite(scope) ? ', which `platform:write` includes' : '';
+  const others = otherScopes.map((name) => `, or \`${name}\``).join('');
   const ofTask = task ? `, or \`${TASK_SCOPE}\` for the token's task` : '';
   const member = membership ? ' Requires membership in an organization.' : '';
-  return `Requires the scope \`${scope}\`${broader}${other}${ofTask}.${member}`;
+  return `Requires the scope \`${scope}\`${broader}${other}${others}${ofTask}.${member}`;
 }
 
 /** Returns the access that a root field declares. @throws {Error} if it declares none */
@@ -106,7 +109,7 @@ export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): G
     return UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
   if (viewer.task) return checkTask(access.task, viewer.task, args);
   const scope = findScope(access, viewer, args);
-  if (!viewer.scopes.has(scope)) {
+  if (![scope, ...(access.otherScopes ?? [])].some((one) => viewer.scopes.has(one))) {
     const canReadUsers = access.bucket === 'reads' && viewer.scopes.has(platformRead.scope);
     return ForbiddenError.missingScope(scope, canReadUsers ? USER_HINT : '');
   }

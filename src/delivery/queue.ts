@@ -94,48 +94,50 @@ export const insertDeliveries = defineStatement((db, params: Params<Input>) => {
     .returning('channel');
 });
 
-/**
- * Selects the published notifications. A change that publishes n notifications of a user increments that user's revision
- * at most 2n times: for each notification, and for each that it supersedes. The column `before`, a notification's
- * revision minus 2n, is therefore less than the revision of every notification that this change superseded.
- */
+/** Selects the published notifications. */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, params: Params<PublishedKeys>) {
-  const { ref } = sql;
-  const before = sql<number>`${ref('Notification.revision')}
-    - 2 * count(*) over (partition by ${ref('Notification.userId')})`;
-  return selectFromKeys(db, params)
-    .select([
-      'Notification.userId',
-      'Notification.id',
-      'Notification.taskId',
-      'Notification.kind',
-      'Notification.status',
-      'Notification.revision',
-      'Notification.createdAt',
-      'Notification.skippedChannels',
-    ])
-    .select(before.as('before'));
+  return selectFromKeys(db, params).select([
+    'Notification.userId',
+    'Notification.id',
+    'Notification.taskId',
+    'Notification.kind',
+    'Notification.status',
+    'Notification.createdAt',
+    'Notification.skippedChannels',
+  ]);
 }
 
-type Published = Pick<Notification, 'userId' | 'taskId' | 'kind' | 'revision'> & { before: number };
+type Published = Pick<Notification, 'userId' | 'taskId' | 'kind'>;
 
 /**
- * Selects the notifications that the published notifications superseded. It may also select some that were superseded
- * earlier. This is harmless: their deliveries are no longer wanted either.
+ * Selects the notifications with open deliveries that the published notifications superseded, from the few open
+ * deliveries of a user. It may also select some that were superseded earlier. This is harmless: their deliveries are no
+ * longer wanted either.
  */
 function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 'selectFrom'>) {
   return db
     .selectFrom('published')
+    .innerJoin('Delivery', (join) =>
+      join
+        .onRef('Delivery.userId', '=', 'published.userId')
+        // Makes PostgreSQL use the index: see matchesNotificationIn.
+        .on(
+          'Delivery.userId',
+          '=',
+          sql<string>`any(array(select ${sql.ref('published.userId')} from published))`,
+        )
+        .on('Delivery.isOpen', '=', sql.lit(true)),
+    )
     .innerJoin('Notification', (join) =>
       join
-        .onRef('Notification.userId', '=', 'published.userId')
-        .onRef('Notification.revision', '>', 'published.before')
-        .onRef('Notification.revision', '<', 'published.revision')
+        .onRef('Notification.userId', '=', 'Delivery.userId')
+        .onRef('Notification.id', '=', 'Delivery.notificationId')
         .onRef('Notification.taskId', '=', 'published.taskId')
         .onRef('Notification.kind', '=', 'published.kind')
-        .on('Notification.resolution', '=', 'superseded'),
+        .on('Notification.status', '=', 'resolved'),
     )
-    .select(['Notification.userId', 'Notification.id as notificationId'])
+    .select(['Delivery.userId', 'Delivery.notificationId'])
+    .distinct()
     .select(sql<'settled'>`'settled'`.as('reason'));
 }
 

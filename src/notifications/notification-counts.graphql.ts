@@ -6,9 +6,9 @@ import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts
 import { findRevisions } from '../revisions/revisions.ts';
 import { UserRef } from '../users/user.graphql.ts';
 import { type ActiveCounts, countActive } from './active-counts.ts';
-import { countNotifications } from './notifications.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
+import { countNotifications } from './notifications.ts';
 
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')

@@ -39,6 +39,9 @@ const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
   }),
 });
 
+/** The maximum number of open requests that a task token may publish. */
+const MAX_OPEN_OF_TASK = 20;
+
 /** A year. */
 const MAX_EXPIRY_SECONDS = 31_536_000;
 
@@ -205,7 +208,8 @@ builder.mutationFields((t) => ({
 
 /** Publishes notifications, and adds their IDs, which may be generated, to the log line of the request. */
 async function publish(context: Context, requests: readonly PublishRequest[]): Promise<Publication[]> {
-  const publications = await publishNotifications(context, requests, context.now);
+  const maxOpen = context.viewer.task ? MAX_OPEN_OF_TASK : null;
+  const publications = await publishNotifications(context, requests, context.now, maxOpen);
   for (const { notification, created } of publications) {
     const { userId, id, kind } = notification;
     context.published.push({ user: userId, notification: id, kind, created });
@@ -216,10 +220,11 @@ async function publish(context: Context, requests: readonly PublishRequest[]): P
 type PublishInput = typeof PublishNotificationInput.$inferInput;
 
 /**
- * Checks what a task token must not publish: an ID that another task could use, and a link to a workspace.
+ * Checks what a task token must not publish: an ID that another task could use, a link to a workspace, and an approval
+ * that no user gave.
  * @throws {ValidationError}
  */
-function checkTaskInput({ taskId }: Task, { id, task: { workspaceId } }: PublishInput): void {
+function checkTaskInput({ taskId }: Task, { id, task: { workspaceId }, onExpiry }: PublishInput): void {
   const issues: ValidationIssue[] = [];
   const prefix = `${encodeURIComponent(taskId)}:`;
   if (id != null && !id.startsWith(prefix)) {
@@ -232,6 +237,10 @@ function checkTaskInput({ taskId }: Task, { id, task: { workspaceId } }: Publish
   if (workspaceId != null) {
     const path = ['input', 'task', 'workspaceId'];
     issues.push({ path, message: 'must be omitted for a task token', value: workspaceId });
+  }
+  if (onExpiry?.plan?.decision === 'approve') {
+    const path = ['input', 'onExpiry', 'plan', 'decision'];
+    issues.push({ path, message: 'must not be APPROVE for a task token', value: 'APPROVE' });
   }
   if (issues.length > 0) throw new ValidationError(issues);
 }

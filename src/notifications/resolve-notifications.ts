@@ -11,7 +11,8 @@ import type { EventInput } from './record-events.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
- * The notifications to resolve: by ID, of these only those of `ofTask` if it is set, or those of a task. `kinds` defaults to all; `toolId` selects the plans and
+ * The notifications to resolve: by ID, of these only those of `ofTask` if it is set, or those of a task. `kinds` defaults
+ * to all; `toolId` selects the plans and
  * questions with this tool ID; `occurredUpTo` selects those that occurred at or before it.
  */
 export type ResolveFilter =
@@ -46,15 +47,11 @@ export async function resolveNotifications(
   now: Time,
 ): Promise<Notification[]> {
   const resolved = await transactionAndCancel({ database, outbox }, [userId], async (run) => {
-<<<<<<< HEAD
     const resolution = { userId, reason, now, recordsEvents };
-    if ('ids' in filter) return run(resolveByIds, { ...resolution, ...filter });
-=======
     if ('ids' in filter) {
       const { ids, ofTask = null } = filter;
-      return run(resolveByIds, { ids, ofTask, userId, reason, now });
+      return run(resolveByIds, { ...resolution, ids, ofTask });
     }
->>>>>>> 40e2c871 (Add task tokens, which are limited to the notifications of one task)
     const { taskId, kinds, toolId = null, occurredUpTo = null } = filter;
     const input = { ...resolution, taskId, kinds: kinds ?? notificationKinds, toolId, occurredUpTo };
     const stored = occurredUpTo === null ? [] : run(storeResolution, input);
@@ -72,22 +69,15 @@ const resolveByIds = defineStatement((db, params: Params<IdsInput>) => {
   return updateWithRevisions(
     db,
     params,
-<<<<<<< HEAD
-    (eb) => eb.and([isUnsettled, eb('id', '=', sql<string>`any(${params.param('ids')})`)]),
-    { status: 'resolved', resolution: params.param('reason') },
-  ).returningAll('Notification'),
-);
-=======
     (eb) =>
       eb.and([
-        eb('status', '=', sql.lit<'active'>('active')),
+        isUnsettled,
         eb('id', '=', sql<string>`any(${param('ids')})`),
         sql<boolean>`(${ofTask} is null or ${sql.ref('taskId')} = ${ofTask})`,
       ]),
     { status: 'resolved', resolution: param('reason') },
   ).returningAll('Notification');
 });
->>>>>>> 40e2c871 (Add task tokens, which are limited to the notifications of one task)
 
 const resolveOfTask = defineStatement((db, params: Params<TaskInput>) => {
   const { param } = params;

@@ -114,7 +114,9 @@ const find = defineRowRead((db: Kysely<Tables>, { param }: ReadParams<Key>) =>
     .select([...properties])
     .select((eb) => [
       isOpenRequest.as('isOpen'),
-      sql<boolean>`${isOpenRequest} and coalesce(${sql.ref('expiresAt')} <= clock_timestamp(), false)`.as('isDue'),
+      sql<boolean>`${isOpenRequest} and coalesce(${sql.ref('expiresAt')} <= clock_timestamp(), false)`.as(
+        'isDue',
+      ),
       asksUser.as('isRequest'),
       eb
         .selectFrom('UserRevision')
