@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import {
   BadRequestError,
+  ConflictError,
   type GatewayError,
   REDACTED,
   ValidationError,
@@ -104,16 +105,15 @@ function readSource(source: ArgumentSource, bodyShape: z.ZodObject | undefined):
   }
 }
 
-/** Returns the error of an operation that a route ran, with the broken rules of arguments located in the request. */
+/** Returns the error of an operation that a route ran, with its items located in the request. */
 export function locateError(error: unknown, { bind, body }: Route, parts: Parts): GatewayError {
   const shown = asGatewayError(error);
-  if (!(shown instanceof ValidationError)) return shown;
-  return new ValidationError(
-    shown.issues.map(({ path, message, value }) => {
-      const place = locateArgument(bind, path, body);
-      return { path: place, message, value: value === REDACTED ? value : (valueAt(parts, place) ?? null) };
-    }),
-  );
+  const issues = shown.issues.map(({ path, message, value }) => {
+    const place = locateArgument(bind, path, body);
+    return { path: place, message, value: value === REDACTED ? value : (valueAt(parts, place) ?? null) };
+  });
+  if (shown instanceof ConflictError) return new ConflictError(shown.reason, shown.message, issues);
+  return shown instanceof ValidationError ? new ValidationError(issues) : shown;
 }
 
 /** Converts an argument's path to the location in the request that it came from. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { answerVias, planDecisions } from '../src/notifications/answers/answer.enums.ts';
+import { answerNotificationField } from '../src/notifications/answers/answer-notification.graphql.ts';
 import {
   dismissNotificationField,
   dismissNotificationsField,
@@ -173,7 +175,70 @@ const dismissedList = z
     description: 'Response body of "Dismiss several notifications".',
   });
 
-/** Reading and dismissing notifications. */
+const planAnswer = {
+  decision: z.enum(planDecisions).meta({
+    id: 'PlanDecision',
+    description:
+      'What the user decides about the plan. `approve`: the task may carry it out. `request_changes`: the task should ' +
+      'ask again with another plan. `reject`: the task must not carry it out.',
+  }),
+  feedback: z.string().nullable().describe('What the task should consider. `null` if nothing was given.'),
+};
+
+const questionAnswer = {
+  index: z.int().describe('The index of the question, from 0.'),
+  options: z.array(z.int()).describe('The indexes of the chosen options, from 0.'),
+  other: z.string().nullable().describe('An answer that is not among the options. `null` if there is none.'),
+};
+
+const reply = z
+  .strictObject({ text: z.string().describe('The reply. At most 10,000 characters.') })
+  .meta({ id: 'ReplyAnswer', description: "A reply to the task's response." });
+
+/** The `Answer` of GraphQL. */
+const answer = z
+  .strictObject({
+    answer_id: nullableText(
+      "The answer's ID, which the client generated. `null` if the request expired and had this default.",
+    ),
+    plan: z
+      .strictObject(planAnswer)
+      .meta({ id: 'PlanAnswer', description: 'A decision about a plan.' })
+      .optional()
+      .describe('The decision about a plan. Omitted for other requests.'),
+    questions: z
+      .array(
+        z
+          .strictObject({
+            ...questionAnswer,
+            question: z.string().describe('The text of the question.'),
+            labels: z.array(z.string()).describe('The labels of the chosen options.'),
+          })
+          .meta({ id: 'QuestionAnswer', description: 'The answer to one question.' }),
+      )
+      .optional()
+      .describe('The answers to all questions, in their order. Omitted for other requests.'),
+    reply: reply.optional().describe("The reply to the task's response. Omitted for other requests."),
+    by: nullableText('The ID of the user who answered. `null` for a default.'),
+    via: z
+      .enum(answerVias)
+      .describe(
+        'How the answer was given: over GraphQL, over REST, or by the default that the request had when it expired.',
+      ),
+    answered_at: timestamp.describe('Timestamp of the answer.'),
+  })
+  .meta({
+    id: 'Answer',
+    description: 'The answer to a request. Has exactly one of `plan`, `questions` and `reply`.',
+  });
+
+const settled = z.strictObject({
+  state: z.enum(['answered', 'expired', 'withdrawn']),
+  settled_at: timestamp,
+  answer: answer.nullable(),
+});
+
+/** Reading, dismissing and answering notifications. */
 export const notifications: readonly Route[] = [
   {
     method: 'post',
@@ -262,5 +327,76 @@ export const notifications: readonly Route[] = [
       .meta({ id: 'NotificationsDismissal', description: 'The notifications to dismiss.' }),
     bind: { input: { ids: body('ids') } },
     reply: { shape: dismissedList, description: 'The dismissed notifications.' },
+  },
+  {
+    method: 'post',
+    path: '/user/notifications/{id}/answer',
+    field: answerNotificationField,
+    tag: 'Notifications',
+    isExtension: true,
+    summary: 'Answer a notification',
+    description:
+      'Answers the request of a notification, dismissed or not. The first answer settles the request. If it was settled ' +
+      'before, the response is 409, and the `value` of its only item says how: `state` (`answered`, `expired` or `withdrawn`), ' +
+      '`by`, `via`, `at` and `answer`. A retry with the same `answer_id` and content returns the stored answer; other ' +
+      'content is 409 at `body.answer_id`.',
+    body: z
+      .strictObject({
+        answer_id: z
+          .string()
+          .meta({ ...idSchema.meta() })
+          .describe("The answer's ID, which the client generates, for example a UUID."),
+        plan: z
+          .strictObject({ ...planAnswer, feedback: planAnswer.feedback.optional() })
+          .meta({ id: 'PlanAnswerInput', description: 'A decision about a plan.' })
+          .optional()
+          .describe('A decision, which answers a `plan_requested` notification.'),
+        questions: z
+          .array(
+            z
+              .strictObject({ ...questionAnswer, other: questionAnswer.other.optional() })
+              .meta({ id: 'QuestionAnswerInput', description: 'The answer to one question.' }),
+          )
+          .max(50)
+          .optional()
+          .describe('Answers to all questions, which answer a `question_requested` notification.'),
+        reply: reply
+          .optional()
+          .describe('A reply, which answers a `task_response_ready` notification whose task awaits input.'),
+      })
+      .meta({ id: 'AnswerInput', description: 'An answer: exactly one of `plan`, `questions` and `reply`.' }),
+    bind: {
+      input: {
+        id: path('id', "The notification's ID."),
+        answerId: body('answer_id'),
+        plan: body('plan'),
+        questions: body('questions'),
+        reply: body('reply'),
+      },
+    },
+    reply: {
+      name: 'answer',
+      from: 'answer',
+      shape: answer,
+      description: 'The stored answer.',
+      union: {
+        type: 'AnswerStored',
+        conflict: {
+          type: 'AlreadySettled',
+          shape: settled,
+          message: 'was settled before',
+          toValue: (content) => {
+            const { state, settled_at: settledAt, answer = null } = settled.parse(content);
+            return {
+              state,
+              by: answer?.by ?? null,
+              via: answer?.via ?? null,
+              at: answer?.answered_at ?? settledAt,
+              answer,
+            };
+          },
+        },
+      },
+    },
   },
 ];

@@ -36,7 +36,17 @@ export type Route = {
     from?: string;
     shape: z.ZodType;
     description: string;
+    /** If the root field is a union: the type that is sent, and the one that is a conflict (409). */
+    union?: { type: string; conflict: Conflict };
   };
+};
+
+/** A result that is a conflict: its type, the shape of what it says, the message, and the value of the error item. */
+export type Conflict = {
+  type: string;
+  shape: z.ZodObject;
+  message: string;
+  toValue(content: unknown): unknown;
 };
 
 /** Returns the `operationId` of a route. */

@@ -2,6 +2,7 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { type DocumentNode, type ExecutionResult, type GraphQLSchema, parse, validate } from 'graphql';
 import { type Access, requireAccess } from '../src/auth/access.ts';
 import type { RootValue, ServerContext } from '../src/context.ts';
+import { ConflictError } from '../src/errors/gateway-errors.ts';
 import { valueAt } from '../src/errors/json-path.ts';
 import type { GraphQLServer } from '../src/graphql/server.ts';
 import { toPattern } from '../src/http/messages.ts';
@@ -60,12 +61,26 @@ function prepareOperation(route: Route, schema: GraphQLSchema): { access: Access
   const variables = used.map(({ name, type }) => `$${name}: ${type}`).join(', ');
   const given = used.map(({ name }) => `${name}: $${name}`).join(', ');
   const content = toSelection(reply.shape);
-  const selection = reply.from === undefined ? content : `{ ${reply.from} ${content} }`;
+  const selected = reply.from === undefined ? content : `{ ${reply.from} ${content} }`;
+  const selection = reply.union ? toUnionSelection(reply.union, selected) : selected;
   const text = `${isMutation ? 'mutation' : 'query'} ${route.field}${variables && `(${variables})`} { ${route.field}${given && `(${given})`} ${selection} }`;
   const document = parse(text);
   const [error] = validate(schema, document);
   if (error !== undefined) throw new Error(`${error.message} In: ${text}`);
   return { access: requireAccess(route.field, field?.extensions), document };
+}
+
+function toUnionSelection({ type, conflict }: Union, selected: string): string {
+  return `{ __typename ... on ${type} ${selected} ... on ${conflict.type} ${toSelection(conflict.shape)} }`;
+}
+
+type Union = NonNullable<Route['reply']['union']>;
+
+/** @throws {ConflictError} if a root field returned the type that is a conflict */
+function refuseConflict({ conflict: { type, shape, message, toValue } }: Union, result: unknown): void {
+  if (valueAt(result, ['__typename']) !== type) return;
+  const value = toValue(createSerializer(shape)(result));
+  throw new ConflictError(null, message, [{ path: ['body'], message, value, isOwn: true }]);
 }
 
 /** Executes the operation of a route. */
@@ -99,7 +114,11 @@ function handle(route: Route, publicUrl: () => string, execute: Execute): Reques
       if (error !== undefined) throw locateError(error, route, parts);
       return valueAt(data, [field]);
     };
-    if (!paged) return send(response, toContent(await run({})));
+    if (!paged) {
+      const result = await run({ via: 'rest' });
+      if (reply.union) refuseConflict(reply.union, result);
+      return send(response, toContent(result));
+    }
     const list: RestList = {
       page: toPage(parts.query),
       isContinued: false,

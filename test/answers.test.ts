@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { graphql } from './support/client.ts';
+import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, asPlatform, publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
@@ -72,5 +72,38 @@ describe('an answer', () => {
     });
     expect(result.answer.answeredAt).toBe(result.notification.resolvedAt);
     expect((await read('plan', id)).request).toMatchObject({ state: 'ANSWERED', answer: stored });
+  });
+});
+
+describe('over REST', () => {
+  const post = async (userId: string, id: string, body: object) =>
+    rest(gateway, 'POST', `/user/notifications/${id}/answer`, { token: await member(userId), body });
+
+  test('the first answer is returned, also to a retry, and others are told who was first', async () => {
+    const { id } = await publish(gateway, 'rest', 'question_requested');
+    const questions = [{ index: 0, options: [1] }];
+    const first = await post('rest', id, { answer_id: 'a', questions });
+    const stored = {
+      answer_id: 'a',
+      questions: [{ index: 0, options: [1], other: null, question: 'Which?', labels: ['B'] }],
+      by: 'rest',
+      via: 'rest',
+      answered_at: expect.any(String),
+    };
+    expect(first).toMatchObject({ status: 200, body: { answer: stored } });
+    expect(Object.keys(first.body.answer).sort()).toEqual(Object.keys(stored).sort());
+    expect((await post('rest', id, { answer_id: 'a', questions })).body).toEqual(first.body);
+
+    const late = await post('rest', id, { answer_id: 'b', questions });
+    const { answer } = first.body;
+    const value = { state: 'answered', by: 'rest', via: 'rest', at: answer.answered_at, answer };
+    expect(late).toMatchObject({
+      status: 409,
+      body: { code: 'conflict', errors: [{ location: 'body', value }] },
+    });
+    expect(await post('rest', id, { answer_id: 'a', questions: [{ index: 0, options: [0] }] })).toMatchObject({
+      status: 409,
+      body: { errors: [{ location: 'body.answer_id', value: 'a' }] },
+    });
   });
 });

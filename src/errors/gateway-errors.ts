@@ -117,9 +117,10 @@ export type ConflictReason = keyof typeof conflictReasons;
 /** The request conflicts with what is stored, or with the configuration. */
 export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
-  readonly reason: ConflictReason;
+  /** Null if only REST replies with the error. */
+  readonly reason: ConflictReason | null;
 
-  constructor(reason: ConflictReason, message: string, issues?: readonly ValidationIssue[]) {
+  constructor(reason: ConflictReason | null, message: string, issues?: readonly ValidationIssue[]) {
     super(message, issues);
     this.reason = reason;
   }

@@ -11,6 +11,8 @@ export type ValidationIssue = {
    * Defaults to 0.
    */
   readonly unknownKeyCount?: number;
+  /** Whether `value` is an object of the gateway's instead of what was sent. Its members are shown if they are not very large. */
+  readonly isOwn?: boolean;
 };
 
 /** Callers can send keys of any length. */

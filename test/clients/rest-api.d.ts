@@ -122,6 +122,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/user/notifications/{id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a notification
+         * @description Answers the request of a notification, dismissed or not. The first answer settles the request. If it was settled before, the response is 409, and the `value` of its only item says how: `state` (`answered`, `expired` or `withdrawn`), `by`, `via`, `at` and `answer`. A retry with the same `answer_id` and content returns the stored answer; other content is 409 at `body.answer_id`.
+         *
+         *     Requires the scope `account:write`. Counts against the rate limit for writes.
+         *
+         *     This operation is an extension: the specification does not define it.
+         */
+        post: operations["answerNotification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user/notification-preferences": {
         parameters: {
             query?: never;
@@ -525,6 +549,86 @@ export interface components {
             dismissed_count: number;
             /** @description The notifications that this request dismissed, oldest first. If they exceed 16 MiB together, the last ones are omitted. */
             notifications: components["schemas"]["Notification"][];
+        };
+        /** @description An answer: exactly one of `plan`, `questions` and `reply`. */
+        AnswerInput: {
+            /** @description The answer's ID, which the client generates, for example a UUID. */
+            answer_id: string;
+            /** @description A decision, which answers a `plan_requested` notification. */
+            plan?: components["schemas"]["PlanAnswerInput"];
+            /** @description Answers to all questions, which answer a `question_requested` notification. */
+            questions?: components["schemas"]["QuestionAnswerInput"][];
+            /** @description A reply, which answers a `task_response_ready` notification whose task awaits input. */
+            reply?: components["schemas"]["ReplyAnswer"];
+        };
+        /** @description A decision about a plan. */
+        PlanAnswerInput: {
+            decision: components["schemas"]["PlanDecision"];
+            /** @description What the task should consider. `null` if nothing was given. */
+            feedback?: string | null;
+        };
+        /**
+         * @description What the user decides about the plan. `approve`: the task may carry it out. `request_changes`: the task should ask again with another plan. `reject`: the task must not carry it out.
+         * @enum {string}
+         */
+        PlanDecision: "approve" | "request_changes" | "reject";
+        /** @description The answer to one question. */
+        QuestionAnswerInput: {
+            /** @description The index of the question, from 0. */
+            index: number;
+            /** @description The indexes of the chosen options, from 0. */
+            options: number[];
+            /** @description An answer that is not among the options. `null` if there is none. */
+            other?: string | null;
+        };
+        /** @description A reply to the task's response. */
+        ReplyAnswer: {
+            /** @description The reply. At most 10,000 characters. */
+            text: string;
+        };
+        /** @description Response body of "Answer a notification". */
+        AnswerNotificationReply: {
+            /** @description The stored answer. */
+            answer: components["schemas"]["Answer"];
+        };
+        /** @description A decision about a plan. */
+        PlanAnswer: {
+            decision: components["schemas"]["PlanDecision"];
+            /** @description What the task should consider. `null` if nothing was given. */
+            feedback: string | null;
+        };
+        /** @description The answer to one question. */
+        QuestionAnswer: {
+            /** @description The index of the question, from 0. */
+            index: number;
+            /** @description The indexes of the chosen options, from 0. */
+            options: number[];
+            /** @description An answer that is not among the options. `null` if there is none. */
+            other: string | null;
+            /** @description The text of the question. */
+            question: string;
+            /** @description The labels of the chosen options. */
+            labels: string[];
+        };
+        /** @description The answer to a request. Has exactly one of `plan`, `questions` and `reply`. */
+        Answer: {
+            /** @description The answer's ID, which the client generated. `null` if the request expired and had this default. */
+            answer_id: string | null;
+            /** @description The decision about a plan. Omitted for other requests. */
+            plan?: components["schemas"]["PlanAnswer"];
+            /** @description The answers to all questions, in their order. Omitted for other requests. */
+            questions?: components["schemas"]["QuestionAnswer"][];
+            /** @description The reply to the task's response. Omitted for other requests. */
+            reply?: components["schemas"]["ReplyAnswer"];
+            /** @description The ID of the user who answered. `null` for a default. */
+            by: string | null;
+            /**
+             * @description How the answer was given: over GraphQL, over REST, or by the default that the request had when it expired.
+             * @enum {string}
+             */
+            via: "graphql" | "rest" | "default";
+            /** @description Timestamp of the answer. */
+            answered_at: components["schemas"]["Timestamp"];
         };
         /** @description Changes of notification preferences. */
         NotificationPreferencesUpdate: {
@@ -1165,6 +1269,103 @@ export interface operations {
             403: {
                 headers: {
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    answerNotification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The notification's ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerInput"];
+            };
+        };
+        responses: {
+            /** @description The stored answer. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnswerNotificationReply"];
+                };
+            };
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `forbidden`: The token lacks the required scope. */
+            403: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `not_found`: The record does not exist or belongs to another user. The body is the same for both. */
+            404: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {

@@ -161,6 +161,18 @@ const errors: Record<number, object> = {
   500: errorSchema('internal_error'),
 };
 
+const integers = list(integer);
+const answer = strict(
+  { answer_id: textOrNull, by: textOrNull, via: { enum: ['graphql', 'rest', 'default'] }, answered_at: time },
+  {
+    plan: strict({ decision: { enum: ['approve', 'request_changes', 'reject'] }, feedback: textOrNull }),
+    questions: list(
+      strict({ index: integer, question: text, options: integers, labels: list(text), other: textOrNull }),
+    ),
+    reply: strict({ text }),
+  },
+);
+
 /** The successful reply of every operation by method and path. */
 const successes: [method: string, path: RegExp, status: number, body: object | null][] = [
   ['POST', /^\/user\/notifications\/[^/]+\/dismiss$/, 200, strict({ notification })],
@@ -173,6 +185,7 @@ const successes: [method: string, path: RegExp, status: number, body: object | n
     200,
     strict({ dismissed_count: integer, notifications: list(notification) }),
   ],
+  ['POST', /^\/user\/notifications\/[^/]+\/answer$/, 200, strict({ answer })],
   ['GET', /^(\/user\/notifications|(\/user)?\/workspaces)$/, 304, null],
   ['PUT', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
   ['PATCH', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],

@@ -16,7 +16,12 @@ const AnswerStored = builder
   .implement({
     description: 'The answer is stored.',
     fields: (t) => ({
-      answer: t.expose('answer', { type: AnswerType, description: 'The stored answer.' }),
+      answer: t.expose('answer', {
+        type: AnswerType,
+        nullable: true,
+        description:
+          'The stored answer. Never `null`; the type allows it, so that `answer` can be selected of both results.',
+      }),
       notification: t.expose('notification', {
         type: NotificationUnion,
         description: 'The notification, resolved unless it was dismissed.',
@@ -32,6 +37,12 @@ const AlreadySettled = builder
     description: 'The request was settled before. Nothing was changed.',
     fields: (t) => ({
       state: t.expose('state', { type: RequestStateEnum, description: 'How the request was settled.' }),
+      settledAt: t.field({
+        type: 'DateTime',
+        description: 'Timestamp at which the request was settled.',
+        resolve: ({ answer, notification }) =>
+          answer?.answeredAt ?? notification.resolvedAt ?? notification.updatedAt,
+      }),
       answer: t.expose('answer', {
         type: AnswerType,
         nullable: true,
