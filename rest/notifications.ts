@@ -384,9 +384,9 @@ export const notifications: readonly Route[] = [
         conflict: {
           type: 'AlreadySettled',
           shape: settled,
-          message: 'was settled before',
+          message: 'The request was settled before.',
           toValue: (content) => {
-            const { state, settled_at: settledAt, answer = null } = settled.parse(content);
+            const { state, settled_at: settledAt, answer = null } = settled.strip().parse(content);
             return {
               state,
               by: answer?.by ?? null,

@@ -80,7 +80,8 @@ type Union = NonNullable<Route['reply']['union']>;
 function refuseConflict({ conflict: { type, shape, message, toValue } }: Union, result: unknown): void {
   if (valueAt(result, ['__typename']) !== type) return;
   const value = toValue(createSerializer(shape)(result));
-  throw new ConflictError(null, message, [{ path: ['body'], message, value, isOwn: true }]);
+  const issue = { path: ['body'], message: 'comes after the request was settled', value, isOwn: true };
+  throw new ConflictError(null, message, [issue]);
 }
 
 /** Executes the operation of a route. */

@@ -101,9 +101,11 @@ describe('over REST', () => {
       status: 409,
       body: { code: 'conflict', errors: [{ location: 'body', value }] },
     });
-    expect(await post('rest', id, { answer_id: 'a', questions: [{ index: 0, options: [0] }] })).toMatchObject({
-      status: 409,
-      body: { errors: [{ location: 'body.answer_id', value: 'a' }] },
-    });
+    expect(await post('rest', id, { answer_id: 'a', questions: [{ index: 0, options: [0] }] })).toMatchObject(
+      {
+        status: 409,
+        body: { errors: [{ location: 'body.answer_id', value: 'a' }] },
+      },
+    );
   });
 });

@@ -5,8 +5,8 @@ import { type ErrorCode, httpStatus } from '../errors/gateway-errors.ts';
 import { describeJson, type Header, toHeaderRefs } from './responses.ts';
 import { type Json, referenceComponent } from './schemas.ts';
 
-/** The cause of each code. `CONFLICT` and `GOING_AWAY` belong to operations without a REST path. */
-export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 'GOING_AWAY'>, string>> = {
+/** The cause of each code. `GOING_AWAY` belongs to operations without a REST path. */
+export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'GOING_AWAY'>, string>> = {
   BAD_REQUEST:
     'The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, ' +
     'has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is ' +
@@ -15,6 +15,7 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
   ORG_MEMBERSHIP_REQUIRED: 'The token names no organization. This body has no `errors`.',
   FORBIDDEN: 'The token lacks the required scope.',
   NOT_FOUND: 'The record does not exist or belongs to another user. The body is the same for both.',
+  CONFLICT: 'The operation conflicts with what is stored. `errors` says with what.',
   VALIDATION_FAILED:
     'The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location.',
   RATE_LIMITED: 'The rate limit is exceeded. Retry after the number of seconds in `Retry-After`.',
@@ -45,7 +46,7 @@ const item = z
     value: z
       .unknown()
       .describe(
-        'The value that was sent. `null` if nothing was sent or the whole body is rejected with 400, `[redacted]` if the value may contain a credential.',
+        'The value that was sent, or with `conflict` what is stored. `null` if nothing was sent or the whole body is rejected with 400, `[redacted]` if the value may contain a credential.',
       ),
   })
   .meta({ id: 'ErrorItem', description: 'A validation error.' });
@@ -77,7 +78,7 @@ export function describeErrors(route: Route, access: Access): Json {
 }
 
 /** Lists the codes that a route can return. Only routes with a path parameter can return `NOT_FOUND`. */
-function listCodes({ bind, body }: Route, { membership }: Access): readonly Code[] {
+function listCodes({ bind, body, reply }: Route, { membership }: Access): readonly Code[] {
   const namesRecord = listSources(bind).some(({ from }) => from === 'path');
   return [
     'BAD_REQUEST',
@@ -87,6 +88,7 @@ function listCodes({ bind, body }: Route, { membership }: Access): readonly Code
     'INTERNAL_ERROR',
     ...(membership ? (['ORG_MEMBERSHIP_REQUIRED'] as const) : []),
     ...(namesRecord ? (['NOT_FOUND'] as const) : []),
+    ...(reply.union ? (['CONFLICT'] as const) : []),
     ...(namesRecord || body ? (['VALIDATION_FAILED'] as const) : []),
   ];
 }

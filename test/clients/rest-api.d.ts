@@ -811,14 +811,14 @@ export interface components {
          * @description The machine-readable code of an error, from a fixed list.
          * @enum {string}
          */
-        ErrorCode: "bad_request" | "unauthenticated" | "org_membership_required" | "forbidden" | "not_found" | "validation_failed" | "rate_limited" | "internal_error";
+        ErrorCode: "bad_request" | "unauthenticated" | "org_membership_required" | "forbidden" | "not_found" | "conflict" | "validation_failed" | "rate_limited" | "internal_error";
         /** @description A validation error. */
         ErrorItem: {
             /** @description The place in the request, such as `body.preferences[0].email_enabled`, `path.id` or `query.limit`. */
             location: string;
             /** @description The rule that the value breaks, such as `must be a boolean`. */
             message: string;
-            /** @description The value that was sent. `null` if nothing was sent or the whole body is rejected with 400, `[redacted]` if the value may contain a credential. */
+            /** @description The value that was sent, or with `conflict` what is stored. `null` if nothing was sent or the whole body is rejected with 400, `[redacted]` if the value may contain a credential. */
             value: unknown;
         };
     };
@@ -1365,6 +1365,15 @@ export interface operations {
             };
             /** @description `not_found`: The record does not exist or belongs to another user. The body is the same for both. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `conflict`: The operation conflicts with what is stored. `errors` says with what. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -36,6 +36,7 @@ function explain(failure: Failure): string {
       return 'join an organization';
     case 'forbidden':
     case 'not_found':
+    case 'conflict':
     case 'rate_limited':
     case 'internal_error':
       return `${failure.code}: ${failure.error}`;
