@@ -79,7 +79,7 @@ test.each([
   const connection = await pool.connect();
   const sent = await recordStatements(() => send(database));
   const statement = sent.find(({ text }) => text.includes('"delivery"')) ?? expect.unreachable();
-  const plan = await explainAfter(connection, statement, async () => {
+  const [plan = expect.unreachable()] = await explainAfter(connection, [statement], async () => {
     await other.sql(`insert into contact (user_id, chat_member_id, created_at, updated_at)
       select 'user-' || n, 'U', now(), now() from generate_series(0, 99) n`);
     await other.sql(

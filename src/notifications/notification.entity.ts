@@ -82,7 +82,9 @@ export const NotificationSchema = defineEntity({
     {
       name: 'notification_of_project',
       properties: ['projectId', 'createdAt', 'userId', 'id'],
-      where: "status = 'active'",
+      // Only conditions on the project imply the second one. Without it, PostgreSQL would search this whole index for the
+      // active notifications of a user until the table is analyzed.
+      where: "status = 'active' and project_id is not null",
     },
   ],
   uniques: [

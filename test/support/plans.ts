@@ -9,6 +9,8 @@ const Plan = z.object({
   'Actual Loops': z.number().default(0),
   'Rows Removed by Filter': z.number().default(0),
   'Rows Removed by Index Recheck': z.number().default(0),
+  'Shared Hit Blocks': z.number().default(0),
+  'Shared Read Blocks': z.number().default(0),
   get Plans() {
     return z.array(Plan).default([]);
   },
@@ -22,39 +24,43 @@ function listNodes(plan: Plan): Plan[] {
 }
 
 /** Returns the custom plan and the generic plan of a statement, after executing it and rolling it back. */
-async function explainStatement(client: pg.Client, { text, values }: Statement): Promise<Plan[]> {
+async function explainStatement(client: pg.Client, statement: Statement): Promise<Plan[]> {
   const plans: Plan[] = [];
-  const inputs = values
-    .map((value) => (value === null ? 'null' : client.escapeLiteral(formatLiteral(value))))
-    .join(', ');
   for (const mode of ['force_custom_plan', 'force_generic_plan']) {
     await client.query(`begin; set local plan_cache_mode = ${mode}`);
     // Only prepared statements have generic plans, and `explain` takes no parameters.
-    await client.query(`prepare statement as ${text}`);
-    const { rows } = await client.query(
-      `explain (format json, analyze) execute statement${inputs && `(${inputs})`}`,
-    );
-    plans.push(Plan.parse(rows[0]['QUERY PLAN'][0].Plan));
+    await client.query(`prepare statement as ${statement.text}`);
+    plans.push(await explain(client, `execute statement${formatInputs(client, statement)}`));
     await client.query('rollback; deallocate statement');
   }
   return plans;
 }
 
-/** Returns the plan of a statement that was prepared before `fill` and is executed after it. */
+/** Returns the plans of statements that were prepared before `fill` and are executed after it. */
 export async function explainAfter(
   client: pg.ClientBase,
-  { text, values }: Statement,
+  statements: readonly Statement[],
   fill: () => Promise<unknown>,
-): Promise<Plan> {
-  const inputs = values.map((value) => `'${formatLiteral(value)}'`).join(', ');
-  await client.query(`prepare earlier as ${text}`);
-  await client.query('begin');
-  await client.query(`execute earlier(${inputs})`);
-  await client.query('rollback');
+): Promise<Plan[]> {
+  const executions = statements.map(
+    (statement, index) => `execute earlier_${index}${formatInputs(client, statement)}`,
+  );
+  for (const [index, { text }] of statements.entries()) {
+    await client.query(`prepare earlier_${index} as ${text}`);
+    await client.query(`begin; ${executions[index]}; rollback`);
+  }
   await fill();
-  await client.query('begin');
-  const { rows } = await client.query(`explain (format json, analyze) execute earlier(${inputs})`);
-  await client.query('rollback');
+  const plans: Plan[] = [];
+  for (const execution of executions) {
+    await client.query('begin');
+    plans.push(await explain(client, execution));
+    await client.query('rollback');
+  }
+  return plans;
+}
+
+async function explain(client: pg.ClientBase, execution: string): Promise<Plan> {
+  const { rows } = await client.query(`explain (format json, analyze, buffers) ${execution}`);
   return Plan.parse(rows[0]['QUERY PLAN'][0].Plan);
 }
 
@@ -63,6 +69,13 @@ export async function explainAll(client: pg.Client, statements: readonly Stateme
   const plans: Plan[] = [];
   for (const statement of statements) plans.push(...(await explainStatement(client, statement)));
   return plans;
+}
+
+function formatInputs(client: pg.ClientBase, { values }: Statement): string {
+  const inputs = values.map((value) =>
+    value === null ? 'null' : client.escapeLiteral(formatLiteral(value)),
+  );
+  return inputs.length === 0 ? '' : `(${inputs.join(', ')})`;
 }
 
 function formatLiteral(value: unknown): string {
@@ -80,4 +93,12 @@ export function countScanned(plan: Plan, table: string): number {
       return Math.round(rows * node['Actual Loops']);
     })
     .reduce((sum, rows) => sum + rows, 0);
+}
+
+/**
+ * Returns how many pages of tables and indexes a plan read. Unlike {@link countScanned}, includes index entries that did
+ * not match.
+ */
+export function countPages(plan: Plan): number {
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 }

@@ -8,7 +8,7 @@ export class Migration20261125150000_index_platform_lists extends IndexMigration
     { name: 'notification_of_kind', on: '"notification" ("kind", "created_at", "user_id", "id")' },
     {
       name: 'notification_of_project',
-      on: `"notification" ("project_id", "created_at", "user_id", "id") where status = 'active'`,
+      on: `"notification" ("project_id", "created_at", "user_id", "id") where status = 'active' and project_id is not null`,
     },
     { name: 'workspace_of_status', on: '"workspace" ("status", "created_at", "user_id", "id")' },
     {
