@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import { formatScopes, scopes } from '../auth/scopes.ts';
+import { formatScopes, scopes, TASK_SCOPE } from '../auth/scopes.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import type { Config } from '../config.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
@@ -39,12 +39,12 @@ export function addPageKey(url: string, key: Secret): string {
 const KeyBody = z.strictObject({ key: z.string() });
 
 /**
- * Exchanges the key for a token of user `alice`, organization `acme`, with every scope, valid for one hour. Fails with a
- * `NotFoundError` if the key is wrong, or if a page of another origin sends it.
+ * Exchanges the key for a token of user `alice`, organization `acme`, with every scope except that of task tokens, valid
+ * for one hour. Fails with a `NotFoundError` if the key is wrong, or if a page of another origin sends it.
  */
 export function grantPageToken(config: Config, key: Secret): RequestHandler {
-  const allScopes = formatScopes(scopes.join(' '), config.scopes);
-  const claims = { sub: 'alice', [config.orgClaim]: 'acme', ...allScopes };
+  const all = scopes.filter((scope) => scope !== TASK_SCOPE).join(' ');
+  const claims = { sub: 'alice', [config.orgClaim]: 'acme', ...formatScopes(all, config.scopes) };
   return async (request, response) => {
     response.setHeader('Cache-Control', 'no-store');
     if (!isSameOrigin(request.headers)) throw new NotFoundError();
