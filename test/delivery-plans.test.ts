@@ -6,7 +6,9 @@ import { transaction } from '../src/database/transaction.ts';
 import { type Cursor, claimDue } from '../src/delivery/claim.ts';
 import { retryDeliveries } from '../src/delivery/deliveries.ts';
 import { cancelUnwantedDeliveries, insertDeliveries } from '../src/delivery/queue.ts';
+import { toTime } from '../src/values/time.ts';
 import { fillTables } from './support/bulk-records.ts';
+
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { countScanned, explainAfter, explainAll } from './support/plans.ts';
 import { recordStatements } from './support/statements.ts';
@@ -44,6 +46,7 @@ afterAll(async () => {
 });
 
 const channels = { email: true, push: true, chat: true, emailDelay: 60 };
+const published = { users: ['user-1'], ids: ['n-1'], now: toTime(new Date()) };
 
 const push = { channel: 'push', free: 50, freePerProvider: 20, perUser: 5 } as const;
 const paused = { channel: 'push', provider: 'paused', free: 0, failing: [] as string[] } as const;
@@ -54,9 +57,7 @@ test.each([
     'publishing',
     10,
     (database: Database) =>
-      transaction(database, ['user-1'], (run) =>
-        run(insertDeliveries, { users: ['user-1'], ids: ['n-1'], ...channels }),
-      ),
+      transaction(database, ['user-1'], (run) => run(insertDeliveries, { ...published, ...channels })),
   ],
   // The user's own.
   [
@@ -83,10 +84,10 @@ test.each([
     await other.sql(`insert into contact (user_id, chat_member_id, created_at, updated_at)
       select 'user-' || n, 'U', now(), now() from generate_series(0, 99) n`);
     await other.sql(
-      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
-                                 created_at, updated_at)
-       select 'user-' || n % 100, 'n-' || n, n, 'plan_requested', 'active', 't-' || n, 'p', 'A title', '{}', now(), now(),
-              now()
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
+                                 occurred_at, created_at, updated_at)
+       select 'user-' || n % 100, 'n-' || n, n, 'plan_requested', 'active', 't-' || n, 'p', 'A title', '{}', 'open',
+              now(), now(), now()
          from generate_series(1, $1::int) n`,
       [FAILED],
     );
@@ -103,6 +104,29 @@ test.each([
   connection.release();
   await pool.end();
   await other.drop();
+});
+
+test('publishing finds superseded notifications without reading all of a user', async () => {
+  const { sql, url, drop } = await createTestDatabase();
+  const connection = new pg.Client(poolOptions({ url, ...options }));
+  await connection.connect();
+  const [statement = expect.unreachable()] = (
+    await recordStatements(() =>
+      transaction(database, ['user-1'], (run) => run(insertDeliveries, { ...published, ...channels })),
+    )
+  ).filter(({ text }) => text.includes('"delivery"'));
+  const plan = await explainAfter(connection, statement, () =>
+    sql(
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
+                                 occurred_at, created_at, updated_at)
+       select 'user-1', 'n-' || n, 10000 - n, 'plan_requested', case n when 1 then 'active' else 'resolved' end, 't', 'p',
+              'A title', '{}', 'none', now(), now(), now() - case when n > 3 then interval '1 h' else '0' end
+         from generate_series(1, 2000) n`,
+    ),
+  );
+  expect(countScanned(plan, 'notification')).toBeLessThanOrEqual(10);
+  await connection.end();
+  await drop();
 });
 
 test('a claim skips the backlog of a paused provider', async () => {

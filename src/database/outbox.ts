@@ -1,4 +1,5 @@
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import type { Time } from '../values/time.ts';
 import type { Database } from './database.ts';
 import { type Run, transaction } from './transaction.ts';
 
@@ -9,8 +10,9 @@ export type Outbox = {
   /**
    * Queues deliveries for the notifications that the change published, and cancels the deliveries of those that it
    * superseded.
+   * @param now the time of the change
    */
-  queuePublished(run: Run, published: PublishedKeys): Promise<void>;
+  queuePublished(run: Run, published: PublishedKeys, now: Time): Promise<void>;
   /**
    * Cancels these users' deliveries that the change made unwanted because the notification is settled, the channel is
    * disabled or the target was removed. If the notification is settled and a channel that can change messages has

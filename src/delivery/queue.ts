@@ -8,6 +8,7 @@ import type { Notification } from '../notifications/notification.entity.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
 import { selectFromKeys } from '../notifications/read-publications.ts';
 import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
+import type { Time } from '../values/time.ts';
 import type { Delivery } from './delivery.entity.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import {
@@ -27,8 +28,8 @@ export function createOutbox(config: DeliveryConfig): Outbox {
 
   return {
     channels,
-    async queuePublished(run, { users, ids }) {
-      if (channels.size > 0) await run(insertDeliveries, { users, ids, emailDelay, ...enabled });
+    async queuePublished(run, published, now) {
+      if (channels.size > 0) await run(insertDeliveries, { ...published, now, emailDelay, ...enabled });
     },
     async cancelUnwanted(run, users) {
       if (channels.size > 0) await run(cancelUnwantedDeliveries, { users });
@@ -36,7 +37,7 @@ export function createOutbox(config: DeliveryConfig): Outbox {
   };
 }
 
-type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emailDelay: number };
+type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emailDelay: number; now: Time };
 
 /**
  * Queues one delivery per active published notification, enabled channel and target. Cancels the deliveries of
@@ -47,7 +48,7 @@ export const insertDeliveries = defineStatement((db, params: Params<Input>) => {
   const dueAt = sql`now() + make_interval(secs => case targets.channel when 'email' then ${emailDelay} else 0 end)`;
   return db
     .with('published', (db) => selectPublished(db, params))
-    .with('reasons', selectSuperseded)
+    .with('reasons', (db) => selectSuperseded(db, params))
     .with('cancelled', (db) => cancelDeliveries(db))
     .insertInto('Delivery')
     .columns([
@@ -99,7 +100,6 @@ function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, params: Params<
   return selectFromKeys(db, params).select([
     'Notification.userId',
     'Notification.id',
-    'Notification.taskId',
     'Notification.kind',
     'Notification.status',
     'Notification.createdAt',
@@ -107,37 +107,53 @@ function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, params: Params<
   ]);
 }
 
-type Published = Pick<Notification, 'userId' | 'taskId' | 'kind'>;
+type Published = Pick<Notification, 'userId'>;
 
 /**
- * Selects the notifications with open deliveries that the published notifications superseded, from the few open
- * deliveries of a user. It may also select some that were superseded earlier. This is harmless: their deliveries are no
- * longer wanted either.
+ * Selects the notifications that the published notifications superseded: this change has given them their revisions, so
+ * they are newer than the user's last notification that was not changed since `now`. It may also select some that were
+ * settled by another change since then. This is harmless: their deliveries are no longer wanted either.
  */
-function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 'selectFrom'>) {
+function selectSuperseded(
+  db: Pick<Kysely<Tables & { published: Published }>, 'selectFrom'>,
+  { param }: Params<Input>,
+) {
   return db
-    .selectFrom('published')
-    .innerJoin('Delivery', (join) =>
-      join
-        .onRef('Delivery.userId', '=', 'published.userId')
-        // Makes PostgreSQL use the index: see matchesNotificationIn.
-        .on(
-          'Delivery.userId',
-          '=',
-          sql<string>`any(array(select ${sql.ref('published.userId')} from published))`,
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('published')
+        .select('userId')
+        .select((eb) =>
+          eb.fn
+            .coalesce(
+              eb
+                .selectFrom('Notification')
+                .select('revision')
+                .whereRef('Notification.userId', '=', 'published.userId')
+                .where('updatedAt', '<', param('now', 'timestamptz'))
+                .orderBy('revision', 'desc')
+                .limit(sql.lit(1)),
+              sql.lit(0),
+            )
+            .as('before'),
         )
-        .on('Delivery.isOpen', '=', sql.lit(true)),
+        .groupBy('userId')
+        .as('changed'),
     )
-    .innerJoin('Notification', (join) =>
-      join
-        .onRef('Notification.userId', '=', 'Delivery.userId')
-        .onRef('Notification.id', '=', 'Delivery.notificationId')
-        .onRef('Notification.taskId', '=', 'published.taskId')
-        .onRef('Notification.kind', '=', 'published.kind')
-        .on('Notification.status', '=', 'resolved'),
+    .innerJoinLateral(
+      (eb) =>
+        eb
+          .selectFrom('Notification')
+          .select(['userId', 'id', 'status'])
+          .whereRef('Notification.userId', '=', 'changed.userId')
+          .whereRef('Notification.revision', '>', 'changed.before')
+          // Makes PostgreSQL use the index of changes, even if the statement was prepared while the table was empty.
+          .orderBy('Notification.revision')
+          .as('newer'),
+      (join) => join.onTrue(),
     )
-    .select(['Delivery.userId', 'Delivery.notificationId'])
-    .distinct()
+    .where('newer.status', '=', sql.lit<'resolved'>('resolved'))
+    .select(['newer.userId', 'newer.id as notificationId'])
     .select(sql<'settled'>`'settled'`.as('reason'));
 }
 

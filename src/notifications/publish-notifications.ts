@@ -90,7 +90,7 @@ export async function publishNotifications(
         ),
       ),
       run(readPublications, { users, ids, providers }),
-      outbox.queuePublished(run, { users, ids }),
+      outbox.queuePublished(run, { users, ids }, now),
     ]),
   );
   const revisions = new Map<string, number>();
