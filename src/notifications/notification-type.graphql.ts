@@ -7,9 +7,10 @@ import { defineRecordRef } from '../graphql/record-ref.ts';
 import { findSelectedProperties, reads, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
 import { WorkspaceType } from '../workspaces/workspaces.graphql.ts';
 import { findWorkspaceTogether, type SelectedWorkspace } from '../workspaces/workspaces.ts';
+import { findResolution } from './answers/answer.ts';
 import { requestField } from './answers/request-type.graphql.ts';
 import type { Notification } from './notification.entity.ts';
-import { findResolution, type NotificationKind } from './notification.enums.ts';
+import type { NotificationKind } from './notification.enums.ts';
 import {
   NotificationKindEnum,
   NotificationStatusEnum,

@@ -1,5 +1,3 @@
-import type { StoredRequestState } from './answers/answer.enums.ts';
-
 /**
  * Kinds in the specification's order. The kind determines a notification's payload; preferences choose channels by
  * kind.
@@ -38,21 +36,6 @@ export type Resolution = (typeof resolutions)[number];
 /** Why a notification was resolved, as it is shown. */
 export const shownResolutions = [...resolutions, 'answered_elsewhere', 'expired'] as const;
 export type ShownResolution = (typeof shownResolutions)[number];
-
-/**
- * The reason why a notification was resolved. `answered` is stored for an answer, as the state of the request then says,
- * and for one that was given elsewhere, which gateways before version 0.3.0 stored under the same name.
- */
-export function findResolution({
-  resolution,
-  requestState,
-}: {
-  resolution: Resolution | null;
-  requestState: StoredRequestState | null;
-}): ShownResolution | null {
-  if (requestState === 'expired') return 'expired';
-  return resolution === 'answered' && requestState !== 'answered' ? 'answered_elsewhere' : resolution;
-}
 
 /**
  * Why the gateway does not deliver a notification over a channel. Their order is stored: see channel-decision.ts.

@@ -3,11 +3,16 @@ import { ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path, ValidationIssue } from '../../errors/issue.ts';
 import { isWithinLength } from '../../values/text.ts';
 import type { Time } from '../../values/time.ts';
-import type { Notification } from '../notification.entity.ts';
-import type { NotificationKind } from '../notification.enums.ts';
+import type { NotificationKind, Resolution, ShownResolution } from '../notification.enums.ts';
 import type { AskUserQuestion, NotificationPayload } from '../payload.ts';
 import { requirePayload } from '../payload.ts';
-import type { AnswerVia, PlanDecision, ReceiptOutcome, RequestState } from './answer.enums.ts';
+import type {
+  AnswerVia,
+  PlanDecision,
+  ReceiptOutcome,
+  RequestState,
+  StoredRequestState,
+} from './answer.enums.ts';
 
 /** What a user decides about a plan. */
 export type PlanAnswer = { decision: PlanDecision; feedback: string | null };
@@ -176,7 +181,7 @@ function checkText(text: string | null, path: Path): ValidationIssue[] {
 /** When an answer was given, as it is shown. The default of a request is its answer from the moment of its expiry. */
 export function findAnswerTime(
   answer: Answer,
-  { resolvedAt, expiresAt }: Pick<Notification, 'resolvedAt' | 'expiresAt'>,
+  { resolvedAt, expiresAt }: { resolvedAt: Time | null; expiresAt: Time | null },
 ): Time | null {
   return answer.via === 'default' ? expiresAt : resolvedAt;
 }
@@ -189,8 +194,26 @@ export function findAnswerTime(
 export function findRequestState({
   requestState,
   resolvedAt,
-}: Pick<Notification, 'requestState' | 'resolvedAt'>): RequestState {
+}: {
+  requestState: StoredRequestState | null;
+  resolvedAt: Time | null;
+}): RequestState {
   if (requestState === 'none') throw new Error('The notification is not a request.');
   const stored = requestState ?? 'open';
   return stored === 'open' && resolvedAt !== null ? 'withdrawn' : stored;
+}
+
+/**
+ * The reason why a notification was resolved. `answered` is stored for an answer, as the state of the request then says,
+ * and for one that was given elsewhere, which gateways before version 0.3.0 stored under the same name.
+ */
+export function findResolution({
+  resolution,
+  requestState,
+}: {
+  resolution: Resolution | null;
+  requestState: StoredRequestState | null;
+}): ShownResolution | null {
+  if (requestState === 'expired') return 'expired';
+  return resolution === 'answered' && requestState !== 'answered' ? 'answered_elsewhere' : resolution;
 }
