@@ -32,9 +32,9 @@ beforeAll(async () => {
   await fillTables(gateway.database, ['notification'], () =>
     gateway.database.sql(
       `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                                 occurred_at, created_at, updated_at)
+                                 request_state, occurred_at, created_at, updated_at)
        select user_id, id, row_number() over (), kind, status, "taskId", "projectId", 'A title', '{}',
-              now(), "createdAt", now()
+              'none', now(), "createdAt", now()
          from unnest($2::text[]) as user_id, jsonb_to_recordset($1)
            as record (id text, kind text, status text, "taskId" text, "projectId" text, "createdAt" timestamptz)`,
       [JSON.stringify(records), [USER, 'another']],

@@ -25,10 +25,10 @@ const sizes = Array.from({ length: 700 }, (_, index) =>
 async function insertNotifications(user: string, sizes: readonly number[]): Promise<void> {
   await gateway.database.sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               payload_size, occurred_at, created_at, updated_at)
+                               payload_size, request_state, occurred_at, created_at, updated_at)
      select $1, 'n-' || n, n, 'plan_requested', 'active', 'task-' || n, 'p', 'A title',
             json_build_object('toolId', 't', 'input', json_build_object('summary', n::text, 'plan', repeat('x', size))),
-            size + 100, now(), now() - n * interval '1 min', now()
+            size + 100, 'open', now(), now() - n * interval '1 min', now()
        from unnest($2::int[]) with ordinality as given (size, n)`,
     [user, sizes],
   );

@@ -31,12 +31,12 @@ beforeAll(async () => {
   await fillTables(database, ['notification', 'workspace'], async () => {
     await database.sql(
       `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                                 occurred_at, created_at, updated_at)
+                                 request_state, occurred_at, created_at, updated_at)
        select 'user-' || n % 4, 'n-' || n, n,
               (array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1],
               (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
               'task-' || case n / 4 % 3 when 0 then n else n / 480 end, 'p-' || n / 480 % 5, 'A title',
-              '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
+              '{"taskStatus":"errored"}', 'none', now(), now() - n * interval '1 min', now()
          from generate_series(1, 8000) n`,
     );
     await database.sql(

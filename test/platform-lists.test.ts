@@ -119,9 +119,10 @@ describe('notifications', () => {
 
   test('counts at most 10,000', async () => {
     await gateway.database.sql(
-      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
-                                 created_at, updated_at)
-       select 'n-many', 'n-' || n, n, 'task_response_ready', 'active', 't-' || n, 'p-many', 'T', '{}', now(), now(), now()
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
+                                 occurred_at, created_at, updated_at)
+       select 'n-many', 'n-' || n, n, 'task_response_ready', 'active', 't-' || n, 'p-many', 'T', '{}', 'none', now(),
+              now(), now()
          from generate_series(1, 10001) n`,
     );
     for (const filter of [
@@ -136,11 +137,11 @@ describe('notifications', () => {
 
   test('a page that ends because few records match continues', async () => {
     await gateway.database.sql(
-      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
-                                 created_at, updated_at)
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
+                                 occurred_at, created_at, updated_at)
        select 'n-few-' || n % 7, 'n-' || n, n, case n % 3 when 0 then 'task_failed' else 'plan_requested' end, 'active',
-              't-' || n, case n % 1000 when 0 then 'p-few' else 'p' end, 'T', '{}', now(),
-              now() - n * interval '1 ms', now()
+              't-' || n, case n % 1000 when 0 then 'p-few' else 'p' end, 'T', '{}', 'none',
+              now(), now() - n * interval '1 ms', now()
          from generate_series(1, 6000) n`,
     );
     const query = '{ projectIds: ["p-few"] }';

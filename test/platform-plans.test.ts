@@ -32,11 +32,11 @@ beforeAll(async () => {
   await fillTables(database, ['notification', 'workspace', 'editor_credential'], async () => {
     await sql(
       `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                                 skipped_channels, occurred_at, created_at, updated_at)
+                                 skipped_channels, request_state, occurred_at, created_at, updated_at)
        select 'user-' || n % 1000, 'n-' || n, n,
               (array['plan_requested', 'question_requested', 'task_response_ready'])[n % 3 + 1],
               (array['active', 'dismissed'])[n % 2 + 1], 'task-' || n, 'p-' || n % 7, 'A title', '{}',
-              case when n % 5 = 0 then 21 end, now(), now() - n * interval '500 ms', now()
+              case when n % 5 = 0 then 21 end, 'none', now(), now() - n * interval '500 ms', now()
          from generate_series(1, $1::int) n`,
       [MANY],
     );

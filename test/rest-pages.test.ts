@@ -26,10 +26,10 @@ afterAll(async () => {
 async function insertNotifications(user: string, count: number) {
   await gateway.database.sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               occurred_at, created_at, updated_at)
+                               request_state, occurred_at, created_at, updated_at)
      select $1, 'n-' || n, n, case when n % 2 = 0 then 'task_failed' else 'task_response_ready' end, 'active', 'task-' || n, 'p',
             'A title', '{"taskStatus":"errored","message":null,"messageLabel":null,"messageTimestamp":null}',
-            now(), now() - n * interval '1 s', now()
+            'none', now(), now() - n * interval '1 s', now()
        from generate_series(1, $2::int) n`,
     [user, count],
   );

@@ -43,9 +43,9 @@ async function insertLarge(user: string, property: string): Promise<void> {
   const payload = `{"toolId":"t","input":{"summary":"s","plan":"p",${property}}}`;
   await database.sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               payload_size, occurred_at, created_at, updated_at)
+                               payload_size, request_state, occurred_at, created_at, updated_at)
      select $1, 'n-' || n, n, 'plan_requested', 'active', 'task-' || n, 'p', 'A title', $2::json, $3::int,
-            now(), now() - n * interval '1 min', now()
+            'open', now(), now() - n * interval '1 min', now()
        from generate_series(1, $4::int) n`,
     [user, payload, measureJson(JSON.parse(payload), payload), NUMBER],
   );

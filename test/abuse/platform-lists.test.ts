@@ -14,10 +14,10 @@ beforeAll(async () => {
   token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
   await gateway.database.sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, payload_size,
-                               occurred_at, created_at, updated_at)
+                               request_state, occurred_at, created_at, updated_at)
      select 'user-' || n, 'n', n, 'plan_requested', 'active', 't', 'p', 'A title',
             json_build_object('toolId', 't', 'input', json_build_object('summary', 's', 'plan', repeat('x', $1::int))),
-            $1::int, now(), now(), now()
+            $1::int, 'open', now(), now(), now()
        from generate_series(1, 20) n`,
     [MIB],
   );

@@ -25,9 +25,9 @@ export async function insertNotifications(
 ): Promise<void> {
   await sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               occurred_at, created_at, updated_at)
+                               request_state, occurred_at, created_at, updated_at)
      select $1, 'n-' || n, n, 'plan_requested', 'dismissed', 'task', 'p', 'A title', '{"toolId":"t"}',
-            now(), now() - n * interval '1 min', now()
+            'none', now(), now() - n * interval '1 min', now()
        from generate_series(1, $2::int) n`,
     [user, number],
   );
