@@ -117,7 +117,7 @@ function selectSettled(db: Kysely<Tables>, before: Time) {
     .selectFrom('Notification')
     .where('status', '<>', 'active')
     .where('updatedAt', '<', before)
-    .where(sql<boolean>`not ${isOpenState}`)
+    .where(sql<boolean>`${isOpenState} is not true`)
     .where(sql<boolean>`(${sql.ref('requestState')} is not null or ${sql.ref('resolvedAt')} is not null
       or kind = 'task_failed')`);
 }

@@ -27,8 +27,12 @@ export const isOpenState: RawBuilder<boolean> = sql`(${ref('requestState')} = 'o
 /** Whether an open request has expired. Uses the database's clock, once the user is locked. */
 const isDue = sql<boolean>`coalesce(${ref('expiresAt')} <= clock_timestamp(), false)`;
 
-/** The notifications that the index of unsettled notifications finds: active, or with an open request. */
-export const isUnsettled: RawBuilder<boolean> = sql`(status = 'active' or ${ref('requestState')} = 'open')`;
+/**
+ * The notifications that are active or have an open request, which an index finds. What a gateway before version 0.3.0
+ * resolved is settled, even if its request is not.
+ */
+export const isUnsettled: RawBuilder<boolean> = sql`((status = 'active' or ${ref('requestState')} = 'open')
+  and ${ref('resolvedAt')} is null)`;
 
 /**
  * Selects how a request is settled: `settled`, null if it is not open, and `taken`, whether its default becomes the
