@@ -24,7 +24,7 @@ import './notifications/platform-notifications.graphql.ts';
 import './notifications/publish-notifications.graphql.ts';
 import './notifications/resolve-notifications.graphql.ts';
 import './notifications/preferences/preferences.graphql.ts';
-import './platform-events/platform-events.graphql.ts';
+import './platform-feed/platform-feed.graphql.ts';
 import './statistics/delivery-statistics.graphql.ts';
 import './statistics/statistics.graphql.ts';
 import './users/users.graphql.ts';

@@ -14,6 +14,7 @@ import { type Sender, startSender } from './delivery/sender.ts';
 import { bindChannels } from './delivery/targets.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { readEncryptionKeys } from './encryption/encryption-keys.ts';
+import type { Announce } from './live/announcer.ts';
 import { type Change, createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
 import type { Log } from './log.ts';
@@ -23,6 +24,7 @@ import { createFallbackCounter } from './metrics/rate-limit-fallbacks.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
 import { createStatisticsMetrics } from './metrics/statistics-metrics.ts';
 import { createPageKey } from './pages/graphiql-token.ts';
+import { startPositioning } from './platform-feed/positions.ts';
 import { LargeReads } from './quota/large-reads.ts';
 import { createLimiters, openRedis } from './quota/limiters.ts';
 import { createQuota } from './quota/quota.ts';
@@ -43,6 +45,13 @@ export async function createServices(config: Config, database: Database, log: Lo
   const delivery = createDelivery(config, metrics, log);
   const { outbox } = delivery;
   const { hub, live } = startLive(config, database, metrics, delivery, log);
+  const positioning = config.isUpgraded
+    ? startPositioning({ database, announce: live.announce, log, sweepMs: config.liveSweepMs })
+    : undefined;
+  const announce: Announce = (changes) => {
+    live.announce(changes);
+    positioning?.notice(changes);
+  };
   const redis = config.redisUrl === null ? undefined : await openRedis(config.redisUrl);
   const limiters = createLimiters(config.limits, redis, createFallbackCounter(metrics));
   const quota = createQuota(config.limits, limiters);
@@ -78,7 +87,7 @@ export async function createServices(config: Config, database: Database, log: Lo
       isUpgraded: config.isUpgraded,
       cipher,
       hub,
-      announce: live.announce,
+      announce,
       outbox,
       push: createPushRegistration(config.delivery.push, keys),
       quota,
@@ -87,6 +96,7 @@ export async function createServices(config: Config, database: Database, log: Lo
     },
     /** Closes what was opened, except the database. */
     async close(): Promise<void> {
+      await positioning?.stop();
       await live.close();
       redis?.disconnect();
     },
@@ -124,12 +134,13 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       const { channels } = outbox;
       if (channels.size === 0) return false;
       createBacklogMetrics(registry, channels, () => readBacklog(database.fork()));
-      const { publicUrl, delivery } = config;
+      const { publicUrl, delivery, isUpgraded } = config;
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);
       const bound = await bindChannels(delivery, { keys, publicUrl, log });
       sender = startSender({
         database,
+        isUpgraded,
         outbox,
         channels: bound,
         providers: createProviders(bound),

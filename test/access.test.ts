@@ -80,6 +80,9 @@ const access: Readonly<Record<string, Access>> = {
   claimEditorCredentialRefresh: { grants: [credentials], member: false },
   user: { grants: [platformRead], member: false },
   platform: { grants: [platformRead], member: false },
+  platformEvents: { grants: [platformRead], member: false },
+  'subscription platformEvents': { grants: [platformRead], member: false },
+  latestPlatformCursor: { grants: [platformRead], member: false },
 };
 
 /** The claims of a token for each grant. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { GoingAwayError } from '../src/errors/gateway-errors.ts';
 import { type Change, createHub, type Hub } from '../src/live/hub.ts';
-import type { Source } from '../src/live/source.ts';
+import { type Source, SourceReader } from '../src/live/source.ts';
 import { openStream } from '../src/live/stream.ts';
 import { createLog } from '../src/log.ts';
 import { findRevisions } from '../src/revisions/revisions.ts';
@@ -53,8 +53,8 @@ async function startList(userId: string, list: number[] = []) {
     reads: () => reads,
     open: (own: Partial<Source<number>> = {}, of = hub) =>
       openStream(
-        { database: opened, viewer, hub: of, log: silent, onLeave: () => undefined },
-        { ...source, ...own },
+        { viewer, hub: of, log: silent, onLeave: () => undefined },
+        new SourceReader(opened, { ...source, ...own }),
       ),
     store,
     /** Stores changes and announces each. */

@@ -43,7 +43,7 @@ const argumentForms: Record<string, (field: string, given: Record<string, unknow
   'in variables': (field, given) => {
     const used = findArguments(field, given);
     return {
-      query: `${findKeyword(field)} (${used.map(({ name, type }) => `$${name}: ${type}`)}) { ${field}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
+      query: `${findKeyword(field)} (${used.map(({ name, type }) => `$${name}: ${type}`)}) { ${findName(field)}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
       variables: given,
     };
   },
@@ -51,13 +51,13 @@ const argumentForms: Record<string, (field: string, given: Record<string, unknow
     const bound = findArguments(field, given).map(
       ({ name, type }) => `${name}: ${printLiteral(type, given[name])}`,
     );
-    return { query: `${findKeyword(field)} { ${field}(${bound}) ${findSelection(field)} }` };
+    return { query: `${findKeyword(field)} { ${findName(field)}(${bound}) ${findSelection(field)} }` };
   },
   'in default values of variables': (field, given) => {
     const used = findArguments(field, given);
     const declared = used.map(({ name, type }) => `$${name}: ${type} = ${printLiteral(type, given[name])}`);
     return {
-      query: `${findKeyword(field)} (${declared}) { ${field}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
+      query: `${findKeyword(field)} (${declared}) { ${findName(field)}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
     };
   },
   'in literals together with a null variable': (field, given) => {
@@ -65,12 +65,13 @@ const argumentForms: Record<string, (field: string, given: Record<string, unknow
     if (used === undefined) throw new Error(`"${field}" has no arguments.`);
     const literal = printLiteral(used.type, given[used.name]).replace(/\}$/, ', userId: $none }');
     return {
-      query: `${findKeyword(field)} ($none: ID = "") { ${field}(${used.name}: ${literal}) ${findSelection(field)} }`,
+      query: `${findKeyword(field)} ($none: ID = "") { ${findName(field)}(${used.name}: ${literal}) ${findSelection(field)} }`,
       variables: { none: null },
     };
   },
 };
 
+const findName = (field: string) => rootFields[field]?.name ?? field;
 const findArguments = (field: string, given: object) =>
   rootFields[field]?.args.filter(({ name }) => name in given) ?? [];
 const findKeyword = (field: string) =>

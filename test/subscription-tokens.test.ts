@@ -24,7 +24,12 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 test('covers every subscription field and every selected kind of invalid token', () => {
-  expect(fields.sort()).toEqual(['editorAuthEvents', 'notificationEvents', 'workspaceEvents']);
+  expect(fields.sort()).toEqual([
+    'editorAuthEvents',
+    'notificationEvents',
+    'subscription platformEvents',
+    'workspaceEvents',
+  ]);
   expect(attacks.map(([what]) => what).sort()).toEqual(names.toSorted());
 });
 

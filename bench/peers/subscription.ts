@@ -19,7 +19,8 @@ export async function storeSubscription(
     owner,
   );
   const { currentKeyId: keyId } = cipher;
-  const encrypted = { ...owner, ciphertext, keyId, expiresAt: null, now: toTime(new Date()) };
+  const change = { now: toTime(new Date()), isUpgraded: true };
+  const encrypted = { ...owner, ciphertext, keyId, expiresAt: null, ...change };
   await inTransaction([userId], (send) => send(storePair(database, encrypted)));
   return { auth: { type: 'subscription' }, needs_reauth: false };
 }

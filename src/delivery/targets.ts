@@ -5,6 +5,8 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import type { Run } from '../database/transaction.ts';
 import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
 import type { Log } from '../log.ts';
+import { insertPlatformEvents } from '../platform-events/insert-events.ts';
+import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import { type BoundChannel, bindChannel } from './channel.ts';
@@ -60,11 +62,18 @@ export async function bindChannels(
  * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. A target that was
  * replaced or registered again during the attempt is not suspended.
  */
-export async function suspendTarget(dependencies: CancelDependencies, refused: DeliveryData): Promise<void> {
+export async function suspendTarget(
+  dependencies: CancelDependencies & { readonly isUpgraded: boolean },
+  data: DeliveryData,
+): Promise<void> {
+  const refused = { ...data, isUpgraded: dependencies.isUpgraded };
   await transactionAndCancel(dependencies, [refused.userId], (run) => suspend(run, refused));
 }
 
-function suspend(run: Run, refused: DeliveryData) {
+/** With `isUpgraded`, suspending a contact's channel inserts a platform event. */
+type RefusedTarget = DeliveryData & { isUpgraded: boolean };
+
+function suspend(run: Run, refused: RefusedTarget) {
   switch (refused.channel) {
     case 'email':
       return run(suspendEmail, refused);
@@ -75,19 +84,35 @@ function suspend(run: Run, refused: DeliveryData) {
   }
 }
 
-const suspendEmail = defineContactUpdate('email', 'emailSuspendedAt');
-const suspendChat = defineContactUpdate('chatMemberId', 'chatSuspendedAt');
+const suspendEmail = defineContactUpdate('email', 'email', 'emailSuspendedAt');
+const suspendChat = defineContactUpdate('chat', 'chatMemberId', 'chatSuspendedAt');
+
+const suspended = sql.lit('contact.suspended' satisfies PlatformEventType);
 
 function defineContactUpdate(
+  channel: DeliveryChannel,
   address: 'email' | 'chatMemberId',
   suspendedAt: 'emailSuspendedAt' | 'chatSuspendedAt',
 ) {
-  return defineStatement((db, { param }: Params<DeliveryData>) =>
+  return defineStatement((db, { param }: Params<RefusedTarget>) =>
     db
+      .with('refused', (db) =>
+        db
+          .selectFrom('Contact')
+          .select(['userId', suspendedAt])
+          .where('userId', '=', param('userId'))
+          .where(address, '=', param(address)),
+      )
+      .with('event', (db) =>
+        insertPlatformEvents(
+          db,
+          { type: suspended, userId: sql.ref('userId'), channel: sql.lit(channel), at: sql`now()` },
+          sql`from refused where ${sql.ref(suspendedAt)} is null and ${param('isUpgraded', 'bool')}`,
+        ),
+      )
       .updateTable('Contact')
       .set(suspendedAt, sql<Time>`now()`)
-      .where('userId', '=', param('userId'))
-      .where(address, '=', param(address))
+      .where('userId', '=', sql<string>`(select ${sql.ref('userId')} from refused)`)
       .returning('userId'),
   );
 }

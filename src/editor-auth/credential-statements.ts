@@ -1,7 +1,9 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { CredentialOwner } from '../encryption/credential-cipher.ts';
+import { insertPlatformEvents } from '../platform-events/insert-events.ts';
+import { credentialEventTypes } from '../platform-events/platform-event.enums.ts';
 import type { Time } from '../values/time.ts';
 import type { CredentialFailureReason } from './editor-auth.enums.ts';
 
@@ -13,6 +15,9 @@ export type EncryptedPair = CredentialOwner & {
   now: Time;
 };
 
+/** What every change of a credential needs. With `isUpgraded`, it inserts a platform event. */
+type Change = { userId: string; now: Time; isUpgraded: boolean };
+
 /** The user's new revision, which every change returns. */
 const newRevision = sql<number>`(select revision from incremented)`.as('revision');
 
@@ -23,10 +28,11 @@ const ownerOfCurrent = sql<string>`(select ${sql.ref('userId')} from current)`;
 const reset = { reauthReason: null, claimId: null, claimedUntil: null };
 
 /** Stores a pair, in place of any other. */
-export const storePair = defineStatement((db, params: Params<EncryptedPair>) => {
+export const storePair = defineStatement((db, params: Params<EncryptedPair & Change>) => {
   const { param } = params;
   return db
     .with('incremented', (db) => incrementRevision(db, params).returning('editorAuth as revision'))
+    .with('event', (db) => insertEvent(db, params, 'stored', param('version')))
     .insertInto('EditorCredential')
     .values({
       userId: param('userId'),
@@ -55,11 +61,12 @@ export const storePair = defineStatement((db, params: Params<EncryptedPair>) => 
 
 /** Replaces a stored pair with the pair that was refreshed from it. */
 export const replacePair = defineStatement(
-  (db, params: Params<EncryptedPair & { refreshedFrom: string }>) => {
+  (db, params: Params<EncryptedPair & Change & { refreshedFrom: string }>) => {
     const { param } = params;
     return db
       .with('current', (db) => selectCurrent(db, params).where('version', '=', param('refreshedFrom')))
       .with('incremented', (db) => incrementIfStored(db, params))
+      .with('event', (db) => insertEvent(db, params, 'refreshed', param('version'), sql`from current`))
       .updateTable('EditorCredential')
       .set({
         version: param('version'),
@@ -76,10 +83,11 @@ export const replacePair = defineStatement(
 );
 
 /** Deletes the stored pair and keeps the row. */
-export const clearPair = defineStatement((db, params: Params<{ userId: string; now: Time }>) =>
+export const clearPair = defineStatement((db, params: Params<Change>) =>
   db
-    .with('current', (db) => selectCurrent(db, params))
+    .with('current', (db) => selectCurrent(db, params).select('version'))
     .with('incremented', (db) => incrementIfStored(db, params))
+    .with('event', (db) => insertEvent(db, params, 'deleted', sql`version`, sql`from current`))
     .updateTable('EditorCredential')
     .set({
       ciphertext: null,
@@ -95,17 +103,42 @@ export const clearPair = defineStatement((db, params: Params<{ userId: string; n
 
 /** Stores the reason why the pair of a version no longer works, if the version is still current. */
 export const recordFailure = defineStatement(
-  (db, params: Params<CredentialOwner & { reason: CredentialFailureReason; now: Time }>) => {
+  (db, params: Params<CredentialOwner & Change & { reason: CredentialFailureReason }>) => {
     const { param } = params;
     return db
-      .with('current', (db) => selectCurrent(db, params).where('version', '=', param('version')))
+      .with('current', (db) =>
+        selectCurrent(db, params).select('reauthReason').where('version', '=', param('version')),
+      )
       .with('incremented', (db) => incrementIfStored(db, params))
+      .with('event', (db) =>
+        // A second report of the same pair changes at most the reason.
+        insertEvent(
+          db,
+          params,
+          'needsReauth',
+          param('version'),
+          sql`from (select from current where ${sql.ref('reauthReason')} is null) as working`,
+        ),
+      )
       .updateTable('EditorCredential')
       .set({ reauthReason: param('reason'), updatedAt: param('now') })
       .where('userId', '=', ownerOfCurrent)
       .returning(['keyId', 'reauthReason', newRevision]);
   },
 );
+
+/** Inserts a platform event for each row of `source`, a `from` clause; one if it is omitted. */
+function insertEvent(
+  db: Pick<Kysely<Tables>, 'insertInto'>,
+  { param }: Params<Change>,
+  change: keyof typeof credentialEventTypes,
+  credentialVersion: RawBuilder<string>,
+  source = sql``,
+) {
+  const type = sql.lit(credentialEventTypes[change]);
+  const columns = { type, userId: param('userId'), credentialVersion, at: param('now', 'timestamptz') };
+  return insertPlatformEvents(db, columns, sql`${source} where ${param('isUpgraded', 'bool')}`);
+}
 
 type UserParams = Params<{ userId: string }>;
 

@@ -1,5 +1,6 @@
 import { memberStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
+import { SourceReader } from '../live/source.ts';
 import { openStream } from '../live/stream.ts';
 import { EditorAuthRef } from './editor-auth.graphql.ts';
 import { createEditorAuthSource, type EditorAuthEvent } from './editor-auth-events.ts';
@@ -20,7 +21,8 @@ builder.subscriptionField('editorAuthEvents', (t) =>
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context) => {
       const { database, cipher, viewer } = context;
-      return openStream(context, createEditorAuthSource(database, cipher, userId ?? viewer.userId));
+      const source = createEditorAuthSource(database, cipher, userId ?? viewer.userId);
+      return openStream(context, new SourceReader(database, source));
     },
     resolve: (event) => event,
   }),

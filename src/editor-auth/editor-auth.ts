@@ -74,25 +74,29 @@ function describeStatus(
 
 /** Stores a token pair with a new version, in place of any other. */
 export async function storeCredential(
-  { database, announce }: ChangeDependencies,
+  { database, isUpgraded, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   userId: string,
   pair: NewPair,
   now: Time,
 ): Promise<EditorAuth> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await transaction(database, [userId], (run) => run(storePair, encrypted));
+  const [stored] = await transaction(database, [userId], (run) =>
+    run(storePair, { ...encrypted, isUpgraded }),
+  );
   if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
   return describeStatus(cipher, userId, stored);
 }
 
 /** Deletes the token pair. */
 export async function deleteCredential(
-  { database, announce }: ChangeDependencies,
+  { database, isUpgraded, announce }: ChangeDependencies,
   userId: string,
   now: Time,
 ): Promise<EditorAuth> {
-  const [deleted] = await transaction(database, [userId], (run) => run(clearPair, { userId, now }));
+  const [deleted] = await transaction(database, [userId], (run) =>
+    run(clearPair, { userId, now, isUpgraded }),
+  );
   if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.revision });
   return describeNone(userId);
 }
@@ -102,14 +106,14 @@ export async function deleteCredential(
  * current.
  */
 export async function reportFailure(
-  { database, announce }: ChangeDependencies,
+  { database, isUpgraded, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   failure: CredentialOwner & { reason: CredentialFailureReason },
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const { userId, version, reason } = failure;
   const [changed] = await transaction(database, [userId], (run) =>
-    run(recordFailure, { userId, version, reason, now }),
+    run(recordFailure, { userId, version, reason, now, isUpgraded }),
   );
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.revision });
   const current = changed ?? (await findCredential(database, { userId }));

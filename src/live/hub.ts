@@ -2,17 +2,26 @@ import { identifyCaller, type Viewer } from '../auth/viewer.ts';
 import { GoingAwayError, RateLimitedError } from '../errors/gateway-errors.ts';
 import type { Revisions } from '../revisions/revisions.ts';
 
-/** What a change can affect. `user` means that all data of the user was deleted. */
-export const topics = ['notifications', 'workspaces', 'editorAuth', 'user'] as const;
+/**
+ * What a change can affect. `user` means that all data of the user was deleted, and `platformEvents` that events of any
+ * users were added to the platform feed.
+ */
+export const topics = ['notifications', 'workspaces', 'editorAuth', 'user', 'platformEvents'] as const;
 export type Topic = (typeof topics)[number];
 
-/** A committed change: the user, what it affected, and the user's new revision of that topic (0 for `user`). */
+/** The user in changes of the platform feed. No user has an empty ID. */
+export const ALL_USERS = '';
+
+/**
+ * A committed change: the user, what it affected, and the user's new revision of that topic: 0 for `user`, and for
+ * `platformEvents` the last position.
+ */
 export type Change = { user: string; topic: Topic; revision: number };
 
 /** An open stream of one user's changes. */
 export type Subscriber = {
   readonly viewer: Viewer;
-  /** The user whose changes the stream shows: the viewer, or another user whom the viewer may read. */
+  /** The user whose changes the stream shows: the viewer, or another user whom the viewer may read; or `ALL_USERS`. */
   readonly userId: string;
   /** Whether it counts only among all subscribers, and not among those of the viewer. */
   readonly isService?: boolean;

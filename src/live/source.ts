@@ -1,12 +1,13 @@
 import type { Database } from '../database/database.ts';
 import { findRevisions, type Revisions } from '../revisions/revisions.ts';
 import type { Change, Topic } from './hub.ts';
+import type { Batch, StreamReader } from './stream.ts';
 
 /** The events of a stream: one topic of one user, read from the database. */
 export type Source<Event> = {
   /** The user whose changes the events show. */
   readonly userId: string;
-  readonly topic: Exclude<Topic, 'user'>;
+  readonly topic: Exclude<Topic, 'user' | 'platformEvents'>;
   /** Returns the revision after which the stream begins. */
   getStartRevision(revisions: Revisions | undefined): number;
   /**
@@ -21,7 +22,8 @@ export type Source<Event> = {
 };
 
 /** Reads the events of a source one batch after another. */
-export class SourceReader<Event> {
+export class SourceReader<Event> implements StreamReader<Event> {
+  readonly userId: string;
   readonly #database: Database;
   readonly #source: Source<Event>;
   /** The epoch of the user's revisions at the last read; `undefined` if the user had no revisions. */
@@ -31,32 +33,34 @@ export class SourceReader<Event> {
   constructor(database: Database, source: Source<Event>) {
     this.#database = database;
     this.#source = source;
+    this.userId = source.userId;
   }
 
-  /** Finds the revision after which the stream begins. */
   async start(): Promise<void> {
     const revisions = await this.#findRevisions();
     this.#epoch = revisions?.epoch;
     this.#seen = this.#source.getStartRevision(revisions);
   }
 
-  /** Whether the user had an epoch at the last read. A user without revisions has none. */
-  get hasEpoch(): boolean {
-    return this.#epoch !== undefined;
+  /**
+   * The next read notices the deletion of a user whose epoch is known: the epoch has disappeared or changed. If the last
+   * read found no epoch (the user had no revisions yet), there is nothing to compare.
+   */
+  isEndedBy({ topic }: Change): boolean {
+    return topic === 'user' && this.#epoch === undefined;
   }
 
-  /** Whether a change may not have been read yet. A deletion of the user always counts as unread. */
+  /** A deletion of the user always counts as unread. */
   isUnread({ topic, revision }: Change): boolean {
     return topic === 'user' || (topic === this.#source.topic && revision > this.#seen);
   }
 
-  /** Whether there are changes that have not been read yet. */
   isBehind(revisions: Revisions | undefined): boolean {
     return revisions?.epoch !== this.#epoch || this.#getCurrent(revisions) > this.#seen;
   }
 
-  /** Reads the next batch. Returns `undefined` if the user was deleted or the epoch renewed since the last batch. */
-  async read(): Promise<{ readonly events: readonly Event[]; readonly hasMore: boolean } | undefined> {
+  /** Returns `undefined` if the user was deleted or the epoch renewed since the last batch. */
+  async read(): Promise<Batch<Event> | undefined> {
     const revisions = await this.#findRevisions();
     const epoch = this.#epoch;
     this.#epoch = revisions?.epoch;

@@ -1,14 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Viewer } from '../auth/viewer.ts';
-import type { Database } from '../database/database.ts';
+import { ConflictError } from '../errors/gateway-errors.ts';
 import type { Log } from '../log.ts';
 import type { Revisions } from '../revisions/revisions.ts';
 import type { Change, Hub, Subscriber } from './hub.ts';
-import { type Source, SourceReader } from './source.ts';
 
 /** The viewer of a stream and its dependencies. A `Context` can be passed. */
 export type StreamContext = {
-  readonly database: Database;
   readonly viewer: Viewer;
   readonly hub: Hub;
   readonly log: Log;
@@ -16,16 +14,38 @@ export type StreamContext = {
   onLeave(leave: () => void): void;
 };
 
+/** Reads the events of a stream, one batch after another. */
+export type StreamReader<Event> = {
+  /** The user whose changes the events show, or `ALL_USERS`. */
+  readonly userId: string;
+  /** Finds where the stream begins. */
+  start(): Promise<void>;
+  /** Whether a change ends the stream. */
+  isEndedBy(change: Change): boolean;
+  /** Whether a change may not have been read yet. */
+  isUnread(change: Change): boolean;
+  /** Whether there may be changes that have not been read yet. `revisions` are the user's current ones. */
+  isBehind(revisions: Revisions | undefined): boolean;
+  /**
+   * Reads the next batch. Returns `undefined` if the stream ends.
+   * @throws {ConflictError} if the stream cannot be continued
+   */
+  read(): Promise<Batch<Event> | undefined>;
+};
+
+/** Events in order, and whether there are later ones. */
+export type Batch<Event> = { readonly events: readonly Event[]; readonly hasMore: boolean };
+
 /**
- * Opens a stream of a user's changes. It misses no change that is committed after it has been opened, but may combine
+ * Opens a stream of changes. It misses no change that is committed after it has been opened, but may combine
  * several changes of a record into one event.
  * @throws {RateLimitedError} if there are too many subscribers
  */
 export async function openStream<Event>(
   context: StreamContext,
-  source: Source<Event>,
+  reader: StreamReader<Event>,
 ): Promise<AsyncIterableIterator<Event>> {
-  const stream = new LiveStream(context, source);
+  const stream = new LiveStream(context, reader);
   context.hub.join(stream);
   context.onLeave(() => stream.end());
   try {
@@ -53,7 +73,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   readonly userId: string;
   readonly #hub: Hub;
   readonly #log: Log;
-  readonly #reader: SourceReader<Event>;
+  readonly #reader: StreamReader<Event>;
   #ready: Event[] = [];
   #isStale = true;
   #hasFailedToRead = false;
@@ -67,12 +87,12 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #abandonRead: (() => void) | undefined;
   #lastCall: Promise<unknown> = Promise.resolve();
 
-  constructor({ database, viewer, hub, log }: StreamContext, source: Source<Event>) {
+  constructor({ viewer, hub, log }: StreamContext, reader: StreamReader<Event>) {
     this.viewer = viewer;
-    this.userId = source.userId;
+    this.userId = reader.userId;
     this.#hub = hub;
     this.#log = log;
-    this.#reader = new SourceReader(database, source);
+    this.#reader = reader;
   }
 
   start(): Promise<void> {
@@ -96,9 +116,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    // The next read notices the deletion of a user whose epoch is known: the epoch has disappeared or changed. If the
-    // last read found no epoch (the user had no revisions yet), there is nothing to compare, so the stream ends here.
-    if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
+    if (this.#reader.isEndedBy(change)) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();
       this.#markStale();
@@ -176,6 +194,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
       }
     } catch (error) {
       if (this.#hasEnded) return;
+      if (error instanceof ConflictError) return this.fail(error);
       this.#announcedAt = announcedAt;
       this.#hasFailedToRead = true;
       this.#log.warn({ err: error }, 'reading for a subscription failed; retrying');

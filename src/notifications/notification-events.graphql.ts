@@ -1,6 +1,7 @@
 import { accountStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-fields.ts';
+import { SourceReader } from '../live/source.ts';
 import { openStream } from '../live/stream.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import type { Notification } from './notification.entity.ts';
@@ -65,10 +66,9 @@ builder.subscriptionField('notificationEvents', (t) =>
     subscribe: (_root, { userId, after }, context, info) => {
       const { database, viewer } = context;
       const cursor = after == null ? undefined : parseEventCursor(after, ['after']);
-      return openStream(
-        context,
-        createNotificationSource(database, userId ?? viewer.userId, cursor, findSelectedProperties(info)),
-      );
+      const selected = findSelectedProperties(info);
+      const source = createNotificationSource(database, userId ?? viewer.userId, cursor, selected);
+      return openStream(context, new SourceReader(database, source));
     },
     resolve: (event) => event,
   }),

@@ -8,6 +8,7 @@ import { watchTokens } from '../live/watch-tokens.ts';
 import type { Log } from '../log.ts';
 import { startRequestSweep } from '../notifications/answers/sweep.ts';
 import { startRetention } from '../notifications/retention.ts';
+import { startFeedRetention } from '../platform-feed/retention.ts';
 import { logConnection } from '../quota/limiters.ts';
 import { createServices, type Services } from '../services.ts';
 import { startSweeping } from '../statistics/periodic-sweep.ts';
@@ -67,19 +68,20 @@ export async function startGateway(config: Config, database: Database, log: Log,
 
 /**
  * Starts what runs independently of requests: fetching the key set, ending the streams of tokens that are no longer
- * valid, settling expired requests, deleting settled notifications, and updating the statistics.
+ * valid, settling expired requests, deleting settled notifications and old platform events, and updating the statistics.
  */
 function startPeriodicWork({ config, database, keySet, hub, shared, log }: Services) {
   const fetching = prefetchKeySet(keySet, log);
   const tokens = watchTokens(keySet, hub);
   const requests = startRequestSweep(shared, log);
   const retention = startRetention(shared, config.notificationRetentionDays, log);
+  const feedRetention = startFeedRetention(database, log);
   const sweeping = startSweeping(database, log);
   return {
     async stop(): Promise<void> {
       fetching.stop();
       tokens.stop();
-      await Promise.all([requests.stop(), retention.stop(), sweeping.stop()]);
+      await Promise.all([requests.stop(), retention.stop(), feedRetention.stop(), sweeping.stop()]);
     },
   };
 }

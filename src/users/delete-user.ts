@@ -1,6 +1,9 @@
+import { sql } from 'kysely';
 import { getKysely } from '../database/database.ts';
 import { userTransaction } from '../database/transaction.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
+import { insertPlatformEvents } from '../platform-events/insert-events.ts';
+import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';
 import { UserRevision } from '../revisions/user-revision.entity.ts';
 
 /** Whether any data of the user was stored, and whether an editor credential was. */
@@ -17,9 +20,14 @@ const tables = [
   'Delivery',
 ] as const;
 
-/** Deletes all data of a user and ends the user's live streams. */
+const userDeleted = sql.lit('user.deleted' satisfies PlatformEventType);
+
+/**
+ * Deletes all data of a user and ends the user's live streams. One platform event replaces those of the user. Events alone
+ * are not data: an earlier deletion wrote one.
+ */
 export async function deleteUser(
-  { database, announce }: ChangeDependencies,
+  { database, isUpgraded, announce }: ChangeDependencies,
   userId: string,
 ): Promise<UserDeletion> {
   const deletion = await userTransaction(database.fork(), [userId], async (em) => {
@@ -39,6 +47,11 @@ export async function deleteUser(
       deleted ||= numDeletedRows > 0;
     }
     await em.nativeDelete(UserRevision, { userId });
+    if (deleted) {
+      await db.deleteFrom('PlatformEvent').where('userId', '=', userId).execute();
+      const columns = { type: userDeleted, userId: sql`${userId}`, at: sql`clock_timestamp()` };
+      await insertPlatformEvents(db, columns, sql`where ${isUpgraded}`).execute();
+    }
     return { deleted, hadCredential: credential !== undefined && credential.keyId !== null };
   });
   announce({ user: userId, topic: 'user', revision: 0 });

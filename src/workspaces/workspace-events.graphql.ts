@@ -1,6 +1,7 @@
 import { accountStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { findSelectedProperties, readBySubfields } from '../graphql/selected-fields.ts';
+import { SourceReader } from '../live/source.ts';
 import { openStream } from '../live/stream.ts';
 import { createWorkspaceSource, type WorkspaceEvent } from './workspace-events.ts';
 import { WorkspaceType } from './workspaces.graphql.ts';
@@ -27,10 +28,8 @@ builder.subscriptionField('workspaceEvents', (t) =>
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context, info) => {
       const { database, viewer } = context;
-      return openStream(
-        context,
-        createWorkspaceSource(database, userId ?? viewer.userId, findSelectedProperties(info)),
-      );
+      const source = createWorkspaceSource(database, userId ?? viewer.userId, findSelectedProperties(info));
+      return openStream(context, new SourceReader(database, source));
     },
     resolve: (event) => event,
   }),

@@ -8,7 +8,13 @@ type Arguments = Record<string, unknown>;
 
 const queries = schema.getQueryType()?.getFields() ?? {};
 const mutations = schema.getMutationType()?.getFields() ?? {};
-const subscriptions = schema.getSubscriptionType()?.getFields() ?? {};
+/** A subscription that has the name of a query is listed with the keyword. */
+const subscriptions = Object.fromEntries(
+  Object.entries(schema.getSubscriptionType()?.getFields() ?? {}).map(([name, field]) => [
+    name in queries ? `subscription ${name}` : name,
+    field,
+  ]),
+);
 
 /** Every root field of the schema by name. */
 export const rootFields: Readonly<Record<string, GraphQLField<unknown, unknown>>> = {
@@ -44,12 +50,14 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   editorCredential: (userId) => ({ userId }),
   user: (id) => ({ id }),
   viewer: () => ({}),
+  latestPlatformCursor: () => ({}),
   notification: () => ({ id: 'unknown' }),
   notificationCounts: () => ({}),
   notificationEvents: () => ({ after: formatEventCursor({ epoch: '', revision: 0 }) }),
   notificationPreferences: () => ({}),
   notifications: () => ({}),
   platform: () => ({}),
+  platformEvents: () => ({}),
   publishNotification: (userId) => ({
     input: {
       userId,
@@ -84,6 +92,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   reportEditorAuthFailure: (userId) => ({ input: { userId, version: '1', reason: 'TOKEN_REVOKED' } }),
   resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED_ELSEWHERE' } }),
   retryDeliveries: () => ({ input: {} }),
+  'subscription platformEvents': () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
   updateNotificationPreferences: () => ({ input: { preferences: [] } }),
   workspaceEvents: () => ({}),
@@ -99,5 +108,5 @@ export function buildDocument(name: string, given: Arguments): string {
   const bound = used.map((argument) => `${argument.name}: $${argument.name}`).join(', ');
   const selection = isCompositeType(getNamedType(field.type)) ? '{ __typename }' : '';
   const keyword = name in mutations ? 'mutation' : isSubscription(name) ? 'subscription' : 'query';
-  return `${keyword} ${variables && `(${variables})`} { ${name} ${bound && `(${bound})`} ${selection} }`;
+  return `${keyword} ${variables && `(${variables})`} { ${field.name} ${bound && `(${bound})`} ${selection} }`;
 }
