@@ -115,7 +115,7 @@ test('publishing finds superseded notifications without reading all of a user', 
       transaction(database, ['user-1'], (run) => run(insertDeliveries, { ...published, ...channels })),
     )
   ).filter(({ text }) => text.includes('"delivery"'));
-  const plan = await explainAfter(connection, statement, () =>
+  const [plan = expect.unreachable()] = await explainAfter(connection, [statement], () =>
     sql(
       `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
                                  occurred_at, created_at, updated_at)
