@@ -56,16 +56,20 @@ const access: Readonly<Record<string, Access>> = {
   pushSubscriptions: reading,
   workspaces: reading,
   viewer: reading,
+  answerNotification: writing,
   dismissNotification: writing,
   dismissNotifications: writing,
   registerPushSubscription: writing,
   removePushSubscription: writing,
+  restoreNotification: writing,
   editorAuth: { ...reading, member: true },
   editorAuthEvents: { ...reading, member: true },
   notificationPreferences: { ...reading, member: true },
   deleteEditorAuth: { ...writing, member: true },
   storeEditorSubscription: { ...writing, member: true },
   updateNotificationPreferences: { ...writing, member: true },
+  acknowledgeAnswer: ofTask(changing(notifications)),
+  request: ofTask({ grants: [notifications, platformWrite, platformRead], member: false }),
   deleteUser: changing(admin),
   deleteWorkspace: changing(workspaces),
   putContact: changing(contacts),
@@ -169,11 +173,13 @@ test.each(fields)('the descriptions of %s state the scope and membership that it
   const broader = grants.includes(platformWrite) ? ', which `platform:write` includes' : '';
   const readsOthers = args?.some(({ name }) => name === 'userId') && scope === read;
   const other = readsOthers ? `, or \`${platformRead}\` if \`userId\` names another user` : '';
+  const alternative =
+    grants.includes(platformRead) && scope !== platformRead ? `, or \`${platformRead}\`` : '';
   const forTask = grants.includes(task) ? `, or \`${task}\` for the token's task` : '';
   const membership = member ? ' Requires membership in an organization.' : '';
 
   expect(description?.split('\n\n').at(-1)).toBe(
-    `Requires the scope \`${scope}\`${broader}${other}${forTask}.${membership}`,
+    `Requires the scope \`${scope}\`${broader}${other}${alternative}${forTask}.${membership}`,
   );
   if (inRest !== undefined) expect(inRest).toContain(`Requires the scope \`${scope}\`.${membership}`);
 });

@@ -302,6 +302,84 @@ describe('resolving with a task token', () => {
   });
 });
 
+describe('a request of a task token', () => {
+  const AWAIT = `query ($id: ID!, $wait: Int) {
+    request(userId: "alice", notificationId: $id, waitSeconds: $wait) { state answer { plan { decision } } receipt { outcome } }
+  }`;
+  const ANSWER =
+    'mutation ($input: AnswerNotificationInput!) { answerNotification(input: $input) { __typename } }';
+  const ACKNOWLEDGE = `mutation ($input: AcknowledgeAnswerInput!) {
+    acknowledgeAnswer(input: $input) { notification { ... on UserNotification { id deliveries { channel } } } }
+  }`;
+  const acknowledge = (token: string, notificationId: string) =>
+    graphql(
+      gateway,
+      ACKNOWLEDGE,
+      { input: { userId: 'alice', notificationId, outcome: 'ACCEPTED' } },
+      { token },
+    );
+  /** Publishes the plan of a new task, and returns its token and ID. */
+  async function publishPlan() {
+    const task = { id: randomUUID() };
+    const token = await signTaskToken('alice', task.id);
+    const { data } = await publish(token, { task });
+    return { token, task, id: data.publishNotification.notification.id };
+  }
+
+  test('is awaited and acknowledged, by tokens of its task only', async () => {
+    const { token, id } = await publishPlan();
+    const other = await signTaskToken('alice', 'another');
+    const awaited = graphql(gateway, AWAIT, { id, wait: 55 }, { token });
+    const input = { id, answerId: randomUUID(), plan: { decision: 'APPROVE' } };
+    const answered = await graphql(gateway, ANSWER, { input }, { token: await member('alice') });
+
+    const refused = [
+      await graphql(gateway, AWAIT, { id, wait: 55 }, { token: other }),
+      await acknowledge(other, id),
+    ];
+    const acknowledged = await acknowledge(token, id);
+
+    expect(answered.data.answerNotification.__typename).toBe('AnswerStored');
+    expect((await awaited).data.request).toMatchObject({
+      state: 'ANSWERED',
+      answer: { plan: { decision: 'APPROVE' } },
+    });
+    expect(refused.map(({ errors }) => errors[0].extensions.code)).toEqual(['NOT_FOUND', 'NOT_FOUND']);
+    expect(acknowledged.errors.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN']);
+    expect((await graphql(gateway, AWAIT, { id }, { token })).data.request.receipt).toEqual({
+      outcome: 'ACCEPTED',
+    });
+  });
+
+  test('can be neither answered, dismissed nor restored by it', async () => {
+    const { token, id } = await publishPlan();
+    const answer = { id, answerId: randomUUID(), plan: { decision: 'APPROVE' } };
+    const query = `mutation ($answer: AnswerNotificationInput!, $id: ID!) {
+      a: answerNotification(input: $answer) { __typename }
+      b: dismissNotification(input: { id: $id }) { notification { __typename } }
+      c: restoreNotification(input: { id: $id }) { notification { __typename } }
+    }`;
+
+    const { errors } = await graphql(gateway, query, { answer, id }, { token });
+
+    expect(errors.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN']);
+    expect((await graphql(gateway, AWAIT, { id }, { token })).data.request.state).toBe('OPEN');
+  });
+
+  test('is not found after its user was deleted and another task took its ID', async () => {
+    const task = { id: randomUUID() };
+    const id = `${task.id}:plan`;
+    const token = await signTaskToken('alice', task.id);
+    await publish(token, { id, task });
+    const deletion = 'mutation { deleteUser(input: { userId: "alice" }) { deleted } }';
+
+    await graphql(gateway, deletion, {}, { token: await platform() });
+    await publishAsPlatform(gateway, 'alice', 'plan_requested', { id });
+
+    expect((await graphql(gateway, AWAIT, { id }, { token })).errors[0].extensions.code).toBe('NOT_FOUND');
+  });
+});
+
 test.each<[what: string, viewer: Pick<Viewer, 'task'>, isAllowed: boolean]>([
   ['its task token', { task: { userId: 'alice', taskId: 't' } }, true],
   ['a task token of another task', { task: { userId: 'alice', taskId: 'another' } }, false],
@@ -397,9 +475,16 @@ function createViewer(userId: string, task?: Viewer['task']): Viewer {
 
 test('a task has at most 20 live streams, which limit neither its user nor other tasks', () => {
   const hub = createHub(1000);
-  const join = (viewer: Viewer) => {
+  const join = (viewer: Viewer, isService = false) => {
     const ignore = () => undefined;
-    const subscriber: Subscriber = { viewer, userId: 'alice', wake: ignore, catchUp: ignore, fail: ignore };
+    const subscriber: Subscriber = {
+      viewer,
+      userId: 'alice',
+      isService,
+      wake: ignore,
+      catchUp: ignore,
+      fail: ignore,
+    };
     hub.join(subscriber);
     return subscriber;
   };
@@ -413,4 +498,9 @@ test('a task has at most 20 live streams, which limit neither its user nor other
   for (const subscriber of opened.slice(0, 1)) hub.leave(subscriber);
   join(runner);
   expect(() => join(runner)).toThrow('Too many open streams');
+
+  const waits = Array.from({ length: 100 }, () => join(createViewer('service'), true));
+  join(createViewer('service'));
+  for (const wait of waits) hub.leave(wait);
+  expect(hub.size).toBe(opened.length + 4);
 });

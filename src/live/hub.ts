@@ -71,19 +71,20 @@ export type HubObservers = Partial<Pick<Hub, 'observeDelay'>> & {
 /** Creates a hub that accepts up to `maxSubscribers` in total. */
 export function createHub(maxSubscribers: number, { observeDelay, onChange }: HubObservers = {}): Hub {
   const users = new Map<string, Set<Subscriber>>();
+  /** The subscribers of each caller, without those of services. */
   const openedBy = new Map<string, number>();
   let size = 0;
   let isClosed = false;
 
   const hub: Hub = {
     join(subscriber) {
-      const { userId, viewer } = subscriber;
+      const { userId, viewer, isService = false } = subscriber;
       const caller = identifyCaller(viewer);
-      const opened = openedBy.get(caller) ?? 0;
+      const opened = isService ? 0 : (openedBy.get(caller) ?? 0);
       if (size >= maxSubscribers || opened >= MAX_SUBSCRIBERS_PER_CALLER) {
         throw new RateLimitedError(RETRY_SECONDS, 'open streams');
       }
-      openedBy.set(caller, opened + 1);
+      if (!isService) openedBy.set(caller, opened + 1);
       users.set(userId, (users.get(userId) ?? new Set()).add(subscriber));
       size += 1;
       if (isClosed) subscriber.fail(new GoingAwayError());
@@ -93,11 +94,12 @@ export function createHub(maxSubscribers: number, { observeDelay, onChange }: Hu
       const subscribers = users.get(userId);
       if (!subscribers?.delete(subscriber)) return;
       if (subscribers.size === 0) users.delete(userId);
+      size -= 1;
+      if (subscriber.isService) return;
       const caller = identifyCaller(viewer);
       const opened = (openedBy.get(caller) ?? 0) - 1;
       if (opened > 0) openedBy.set(caller, opened);
       else openedBy.delete(caller);
-      size -= 1;
     },
     wake(change) {
       onChange?.(change);

@@ -50,7 +50,7 @@ beforeEach(async () => {
     await publish(gateway, 'alice', kind, { id: `other-${kind}`, task: task('other') });
     await publish(gateway, 'bob', kind, { id: `own:${kind}`, task: task('own') });
   }
-  await publish(gateway, 'alice', 'task_failed', { id: 'own:taken', task: task('third') });
+  await publish(gateway, 'alice', 'plan_requested', { id: 'own:taken', task: task('third') });
 });
 
 /** Everything stored except the notifications of the runner's task and what counts them. */
@@ -92,7 +92,11 @@ test.each(['alice', 'bob'])(
     const codes = new Map<string, unknown>();
     for (const name of fields) codes.set(name, await call(name, user));
 
-    expect(new Set(codes.values())).toEqual(new Set(['FORBIDDEN']));
+    const byId = ['acknowledgeAnswer', 'request'];
+    expect(fields.filter((name) => codes.get(name) !== 'FORBIDDEN').sort()).toEqual(
+      user === 'alice' ? byId : [],
+    );
+    for (const name of byId) expect(codes.get(name)).toBe(user === 'alice' ? 'NOT_FOUND' : 'FORBIDDEN');
     expect(await readOthers()).toEqual(before);
   },
 );
@@ -127,6 +131,17 @@ const resolveOwn = (input: object) => ({
   variables: { input: { userId: 'alice', reason: 'TASK_DELETED', ...input } },
 });
 
+const readRequest = (notificationId: string, userId = 'alice') => ({
+  query:
+    'query ($userId: ID!, $notificationId: ID!) { request(userId: $userId, notificationId: $notificationId) { state } }',
+  variables: { userId, notificationId },
+});
+const acknowledge = (notificationId: string, userId = 'alice') => ({
+  query:
+    'mutation ($input: AcknowledgeAnswerInput!) { acknowledgeAnswer(input: $input) { notification { __typename } } }',
+  variables: { input: { userId, notificationId, outcome: 'ACCEPTED' } },
+});
+
 /** IDs of records that the runner must not reach. */
 const others = [
   'other-plan_requested',
@@ -152,6 +167,11 @@ test.each<[what: string, request: { query: string; variables?: object }]>([
   ['resolves another task in advance', resolveOwn({ taskId: 'other', before: new Date().toISOString() })],
   ['resolves by ID', resolveOwn({ ids: others })],
   ['resolves by ID with another task', resolveOwn({ ids: others, taskId: 'other' })],
+  ['reads a request of another task', readRequest('other-plan_requested')],
+  ['reads a request of another task whose ID begins with its own', readRequest('own:taken')],
+  ['reads a request of another user', readRequest('own:plan_requested', 'bob')],
+  ['acknowledges an answer of another task', acknowledge('other-plan_requested')],
+  ['acknowledges an answer of another user', acknowledge('own:plan_requested', 'bob')],
   ['resolves all that have a tool ID', resolveOwn({ toolId: 'tool-1' })],
   [
     'mixes its own task with others in one document',

@@ -37,6 +37,12 @@ const browserKeys = {
  * nothing is deleted.
  */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
+  acknowledgeAnswer: (userId) => ({
+    input: { userId, notificationId: 'unknown', outcome: 'ACCEPTED' },
+  }),
+  answerNotification: () => ({
+    input: { id: 'unknown', answerId: randomUUID(), plan: { decision: 'APPROVE' } },
+  }),
   claimEditorCredentialRefresh: (userId) => ({ input: { userId, version: '1', claimId: randomUUID() } }),
   contact: () => ({}),
   deleteEditorAuth: () => ({}),
@@ -90,7 +96,9 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   }),
   removePushSubscription: () => ({ input: { id: 'unknown' } }),
   reportEditorAuthFailure: (userId) => ({ input: { userId, version: '1', reason: 'TOKEN_REVOKED' } }),
+  request: (userId) => ({ userId, notificationId: 'unknown' }),
   resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED_ELSEWHERE' } }),
+  restoreNotification: () => ({ input: { id: 'unknown' } }),
   retryDeliveries: () => ({ input: {} }),
   'subscription platformEvents': () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),

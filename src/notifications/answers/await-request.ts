@@ -53,8 +53,7 @@ export async function awaitRequest(
   admit: (request: FoundRequest) => void,
 ): Promise<FoundRequest> {
   const { hub, viewer, onLeave } = context;
-  const first = await readRequest(context, key);
-  admit(first.request);
+  const first = await readRequest(context, key, admit);
   if (!first.isOpen || waitMs === 0) return first.request;
   // A runner of one task is limited like a user.
   const wait = new Wait(viewer, key.userId, viewer.task === undefined);
@@ -63,7 +62,7 @@ export async function awaitRequest(
   const until = performance.now() + waitMs;
   try {
     for (;;) {
-      const { request, isOpen, revision } = await readRequest(context, key);
+      const { request, isOpen, revision } = await readRequest(context, key, admit);
       wait.seen = revision;
       const left = until - performance.now();
       if (!isOpen || left <= 0 || wait.hasEnded) return request;
@@ -85,10 +84,12 @@ function timeToExpiry({ expiresAt }: FoundRequest): number {
 }
 
 /** Reads a request, and stores its expiry first if that is due. Returns the user's revision that it belongs to, too. */
-async function readRequest(context: WaitContext, key: Key) {
+async function readRequest(context: WaitContext, key: Key, admit: (request: FoundRequest) => void) {
   const read = async () => {
     const found = await find(context.database, key);
     if (found === undefined) throw new NotFoundError();
+    // After a deletion of the user, the ID may be that of another task's notification.
+    admit(found);
     return found;
   };
   const found = await read();
