@@ -23,9 +23,7 @@ const RestoreNotificationPayload = builder
     }),
   });
 
-export const restoreNotificationField = 'restoreNotification';
-
-builder.mutationField(restoreNotificationField, (t) =>
+builder.mutationField('restoreNotification', (t) =>
   t.field({
     access: accountWrite,
     type: RestoreNotificationPayload,

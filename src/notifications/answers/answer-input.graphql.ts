@@ -12,7 +12,7 @@ const MAX_OPTIONS = 50;
 
 const limit = `At most ${MAX_ANSWER_CHARACTERS.toLocaleString('en')} characters.`;
 
-export const PlanAnswerInput = builder.inputType('PlanAnswerInput', {
+const PlanAnswerInput = builder.inputType('PlanAnswerInput', {
   description: 'A decision about a plan.',
   fields: (t) => ({
     decision: t.field({ type: PlanDecisionEnum, required: true, description: 'The decision.' }),
@@ -20,7 +20,7 @@ export const PlanAnswerInput = builder.inputType('PlanAnswerInput', {
   }),
 });
 
-export const QuestionAnswerInput = builder.inputType('QuestionAnswerInput', {
+const QuestionAnswerInput = builder.inputType('QuestionAnswerInput', {
   description:
     'The answer to one question: an option, several if the question has `multiSelect`, or `other` instead. With `multiSelect`, `other` can be combined with options.',
   fields: (t) => ({
@@ -34,7 +34,7 @@ export const QuestionAnswerInput = builder.inputType('QuestionAnswerInput', {
   }),
 });
 
-export const ReplyInput = builder.inputType('ReplyInput', {
+const ReplyInput = builder.inputType('ReplyInput', {
   description: 'A reply to the response of a task.',
   fields: (t) => ({ text: t.string({ required: true, description: `The reply. ${limit}` }) }),
 });

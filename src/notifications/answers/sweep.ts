@@ -49,7 +49,7 @@ export function startRequestSweep(
 }
 
 /** Does one step of the sweep, and returns whether there may be more to do. */
-export async function sweepRequests(
+async function sweepRequests(
   dependencies: NotificationDependencies,
   signal?: AbortSignal,
 ): Promise<boolean> {
