@@ -27,7 +27,10 @@ type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> 
   isRequest: boolean;
   /** The default as it is stored, as JSON. */
   onExpiry: string | null;
-  /** The number of open requests of the task with which nothing is stored. Null without a limit. */
+  /**
+   * The number of open requests, besides those that the draft supersedes, with which a task can have no other. Null
+   * without a limit.
+   */
   maxOpen: number | null;
   recordsEvents: boolean;
   /** The channels that have a provider. */
@@ -131,29 +134,53 @@ function readBasis(
     .where('taskId', '=', param('taskId'))
     .where(isUnsettled)
     .where('requestState', '=', 'open')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('unsettled')
+            .whereRef('unsettled.id', '=', 'Notification.id')
+            .where(
+              sql<boolean>`(${param('occurredAt', 'timestamptz')} is null
+                or ${sql.ref('unsettled.occurredAt')} <= ${param('occurredAt', 'timestamptz')})`,
+            ),
+        ),
+      ),
+    )
     .select((eb) => eb.fn.countAll<number>().as('count'));
+  const isWithinLimit = sql<boolean>`(${param('maxOpen', 'int')} is null or not ${param('isRequest', 'bool')}
+    or ${param('maxOpen', 'int')} > ${open})`;
   // The timestamp of the change: `now`, but not before the `updatedAt` of the notifications that it supersedes. A request
   // that began earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
   const changed = sql<Time>`greatest(${param('now', 'timestamptz')}, (select max(${sql.ref('updatedAt')}) from unsettled))`;
-  return db
-    .selectFrom('UserRevision')
-    .leftJoin('TaskResolution', (join) =>
-      join
-        .onRef('TaskResolution.userId', '=', 'UserRevision.userId')
-        .on('TaskResolution.taskId', '=', param('taskId'))
-        .on('TaskResolution.kind', '=', param('kind')),
-    )
-    .where('UserRevision.userId', '=', param('userId'))
-    .where(({ not, exists }) => not(exists(selectSame(db, params))))
-    .where(sql<boolean>`(${param('maxOpen', 'int')} is null or ${param('maxOpen', 'int')} > ${open})`)
-    .select([
-      'UserRevision.notifications as revision',
-      'TaskResolution.resolvedUpTo as upTo',
-      'TaskResolution.resolution as reason',
-      newest.as('newest'),
-      latest.as('latest'),
-      changed.as('changed'),
-    ]);
+  return (
+    db
+      .selectFrom('UserRevision')
+      .leftJoin('TaskResolution', (join) =>
+        join
+          .onRef('TaskResolution.userId', '=', 'UserRevision.userId')
+          .on('TaskResolution.taskId', '=', param('taskId'))
+          .on('TaskResolution.kind', '=', param('kind')),
+      )
+      .where('UserRevision.userId', '=', param('userId'))
+      .where(({ not, exists }) => not(exists(selectSame(db, params))))
+      // An ID that is taken by other content must violate the primary key.
+      .where(({ or, exists }) =>
+        or([
+          isWithinLimit,
+          exists(
+            db.selectFrom('Notification').where('userId', '=', param('userId')).where('id', '=', param('id')),
+          ),
+        ]),
+      )
+      .select([
+        'UserRevision.notifications as revision',
+        'TaskResolution.resolvedUpTo as upTo',
+        'TaskResolution.resolution as reason',
+        newest.as('newest'),
+        latest.as('latest'),
+        changed.as('changed'),
+      ])
+  );
 }
 
 type Unsettled = Pick<Notification, 'id' | 'taskId' | 'createdAt' | 'occurredAt' | 'updatedAt'> & Settlement;

@@ -8,6 +8,7 @@ import { findNotification } from '../notifications.ts';
 import type { NotificationDependencies } from '../publish-notifications.ts';
 import { changeTime } from '../update-with-revisions.ts';
 import type { Receipt } from './answer.ts';
+import { settleIfDue } from './answer-notification.ts';
 
 /**
  * Stores what the task did with the answer to a request. The first receipt stays; later ones change nothing.
@@ -16,13 +17,17 @@ import type { Receipt } from './answer.ts';
  * @throws {ConflictError} if it has no answer
  */
 export async function acknowledgeAnswer(
-  { database, announce }: Pick<NotificationDependencies, 'database' | 'announce'>,
+  dependencies: NotificationDependencies,
   { userId, id }: { userId: string; id: string },
   receipt: Receipt,
   admit: (notification: Notification) => void,
 ): Promise<Notification> {
+  const { database, announce } = dependencies;
+  const given = await findNotification(database, userId, id);
   // The task of a notification never changes.
-  admit(await findNotification(database, userId, id));
+  admit(given);
+  // The default of an expired request may not have become its answer yet.
+  if (given.requestState === 'open' && given.onExpiry !== null) await settleIfDue(dependencies, userId, id);
   const input = { userId, id, receipt: JSON.stringify(receipt) };
   const [acknowledged] = await transaction(database, [userId], (run) => run(storeReceipt, input));
   if (acknowledged !== undefined) {
