@@ -69,12 +69,16 @@ export function startPositioning({ database, announce, log, sweepMs }: Positioni
   }
 }
 
+/** Sorts by the index of such events, because PostgreSQL may expect to find one sooner in the table. */
 async function hasUnpositioned(em: EntityManager): Promise<boolean> {
-  const { rows } = await sql<{ found: boolean }>`
-    select exists (select from ${sql.table('PlatformEvent')} where position is null) as found`.execute(
-    getKysely(em),
-  );
-  return rows[0]?.found ?? false;
+  const found = await getKysely(em)
+    .selectFrom('PlatformEvent')
+    .select('id')
+    .where('position', 'is', null)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return found !== undefined;
 }
 
 /** Gives positions to a batch. Returns `undefined` if another gateway is doing so. */
@@ -82,7 +86,10 @@ async function positionBatch(
   em: EntityManager,
 ): Promise<{ count: number; lastPosition: number } | undefined> {
   const db = getKysely(em);
-  const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.positions}) as free`;
+  // Otherwise PostgreSQL may read the whole table to find the events of a batch.
+  const lock = sql<{ free: boolean }>`
+    select pg_try_advisory_xact_lock(${advisoryLocks.positions}) as free,
+      set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`;
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;
   // The snapshot of this statement begins after the lock was acquired, so it includes what the previous holder did. Events
