@@ -23,10 +23,13 @@ const EventTypeEnum = builder.enumType('PlatformEventType', {
       value: 'notification.withdrawn',
       description: 'A request was superseded or resolved without an answer.',
     },
-    NOTIFICATION_DISMISSED: { value: 'notification.dismissed', description: 'The user dismissed a request.' },
+    NOTIFICATION_DISMISSED: {
+      value: 'notification.dismissed',
+      description: 'The user dismissed a notification.',
+    },
     NOTIFICATION_RESTORED: {
       value: 'notification.restored',
-      description: 'The user undid the dismissal of a request.',
+      description: 'The user undid the dismissal of a notification.',
     },
     EDITOR_CREDENTIAL_STORED: {
       value: 'editor_credential.stored',
