@@ -177,16 +177,29 @@ describe('publishing', () => {
     expect(await find('whole', 'earlier')).toMatchObject({ status: 'ACTIVE', resolvedAt: null });
   });
 
-  test('supersedes no notification of another kind, task or user, and none that is dismissed', async () => {
+  test('supersedes no notification of another kind, task or user, and none that is dismissed and asks nothing', async () => {
+    const failed = { payload: payloads.task_failed };
+    await publish(draft('quiet', { ...failed, id: 'it' }));
+    await rest(gateway, 'POST', '/user/notifications/it/dismiss', { token: await member('quiet') });
+    await publish(draft('quiet', failed));
+    expect(await find('quiet', 'it')).toMatchObject({ status: 'DISMISSED', resolution: null, resolvedAt: null });
+
     await publish(draft('apart', { id: 'it' }));
     await publish(draft('apart', { payload: payloads.task_failed }));
     await publish(draft('apart', { task: { id: 'other', projectId: 'project' } }));
     await publish(draft('apart-too'));
     expect(await find('apart', 'it')).toMatchObject({ status: 'ACTIVE' });
+  });
 
-    await rest(gateway, 'POST', '/user/notifications/it/dismiss', { token: await member('apart') });
-    await publish(draft('apart'));
-    expect(await find('apart', 'it')).toMatchObject({ status: 'DISMISSED', resolution: null });
+  test('withdraws the open request of a dismissed notification, which stays dismissed', async () => {
+    await publish(draft('hidden', { id: 'it' }));
+    await rest(gateway, 'POST', '/user/notifications/it/dismiss', { token: await member('hidden') });
+    await publish(draft('hidden'));
+    expect(await find('hidden', 'it')).toMatchObject({
+      status: 'DISMISSED',
+      resolution: 'SUPERSEDED',
+      resolvedAt: expect.any(String),
+    });
   });
 
   test('a conflicting publication supersedes nothing', async () => {

@@ -39,6 +39,13 @@ const payloads: Readonly<Record<string, object>> = {
 
 const noChange = { epoch: '', revision: 0 };
 
+/** Answers that complete the valid arguments of a root field. An answer has exactly one of these members. */
+const answers: Readonly<Record<string, object>> = {
+  plan: { decision: 'APPROVE' },
+  questions: [{ index: 0, options: [0] }],
+  reply: { text: 'Yes' },
+};
+
 /** Returns valid arguments of a root field with one value replaced. */
 export function argumentsWith({ field, path }: InputPlace, value: unknown): Record<string, unknown> {
   const given = structuredClone(goodArguments[field]?.('alice') ?? {});
@@ -48,6 +55,12 @@ export function argumentsWith({ field, path }: InputPlace, value: unknown): Reco
     Object.assign(getOrCreate(given, path.slice(0, payload)), {
       payload: { [member]: structuredClone(payloads[member]) },
     });
+  const answer = path.find((step) => step in answers);
+  if (answer !== undefined) {
+    const parent = getOrCreate(given, path.slice(0, path.indexOf(answer)));
+    for (const member of Object.keys(answers)) Reflect.deleteProperty(parent, member);
+    Object.assign(parent, { [answer]: structuredClone(answers[answer]) });
+  }
   if (field === 'dismissNotifications' && path[1] === 'filter')
     Object.assign(given, { input: { filter: { upTo: formatEventCursor(noChange) } } });
   Reflect.set(getOrCreate(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
