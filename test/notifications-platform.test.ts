@@ -182,7 +182,11 @@ describe('publishing', () => {
     await publish(draft('quiet', { ...failed, id: 'it' }));
     await rest(gateway, 'POST', '/user/notifications/it/dismiss', { token: await member('quiet') });
     await publish(draft('quiet', failed));
-    expect(await find('quiet', 'it')).toMatchObject({ status: 'DISMISSED', resolution: null, resolvedAt: null });
+    expect(await find('quiet', 'it')).toMatchObject({
+      status: 'DISMISSED',
+      resolution: null,
+      resolvedAt: null,
+    });
 
     await publish(draft('apart', { id: 'it' }));
     await publish(draft('apart', { payload: payloads.task_failed }));

@@ -37,7 +37,7 @@ const questionOf = (toolId: string) => ({
 });
 
 test('resolves the active notifications with the IDs, of any task, oldest first', async () => {
-  for (const id of ['n-1', 'n-2', 'n-3', 'n-4']) await publish(gateway, 'ids', 'plan_requested', { id });
+  for (const id of ['n-1', 'n-2', 'n-3', 'n-4']) await publish(gateway, 'ids', 'task_failed', { id });
   await publish(gateway, 'other', 'plan_requested', { id: 'n-5' });
   await dismiss(gateway, 'ids', ['n-2']);
 
@@ -45,6 +45,17 @@ test('resolves the active notifications with the IDs, of any task, oldest first'
   expect(await resolvedIds({ userId: 'ids', ids })).toEqual(['n-1', 'n-3']);
   expect(await resolvedIds({ userId: 'ids', ids })).toEqual([]);
   expect(await resolvedIds({ userId: 'other', ids })).toEqual(['n-5']);
+});
+
+test('returns dismissed notifications whose open requests it withdraws, and leaves them dismissed', async () => {
+  await publish(gateway, 'hidden', 'plan_requested', { id: 'n-1' });
+  await dismiss(gateway, 'hidden', ['n-1']);
+
+  expect(await resolvedIds({ userId: 'hidden', ids: ['n-1'] })).toEqual(['n-1']);
+  expect(await resolvedIds({ userId: 'hidden', ids: ['n-1'] })).toEqual([]);
+  expect(
+    await gateway.database.sql(`select status, request_state from notification where user_id = 'hidden'`),
+  ).toEqual([{ status: 'dismissed', request_state: 'withdrawn' }]);
 });
 
 test('cancels the deliveries of notifications that are resolved by ID', async () => {

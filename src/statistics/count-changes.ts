@@ -21,7 +21,8 @@ type Row = {
  * Each change of a notification increments the revision by one, and a notification has the revision of its last change.
  * If there are as many notifications in a range of revisions as there are revisions, each of them changed once, so its
  * status before the change follows from its status and timestamps. It does not if the notification was restored or its
- * answer acknowledged. Otherwise a notification changed twice, or retention deleted some. A notification that was resolved in the millisecond of its creation may have been stored as resolved.
+ * answer acknowledged. Otherwise a notification changed twice, or retention deleted some. A notification that was
+ * resolved in the millisecond of its creation may have been stored as resolved.
  */
 export async function countChanges(
   db: Kysely<Tables>,

@@ -10,7 +10,13 @@ export type Statement = { text: string; values: readonly unknown[] };
 /** A query config of pg. */
 const Query = z.object({ text: z.string(), values: z.array(z.unknown()).catch([]) });
 
-/** Runs `work` and returns the statements that this process sent to PostgreSQL during it. */
+/** Whether a statement is one of the sweep of requests, which runs every second. */
+const isOfSweep = ({ text, values }: Statement) => values.length === 0 && text.includes('"request_state"');
+
+/**
+ * Runs `work` and returns the statements that this process sent to PostgreSQL during it, except those of the sweep of
+ * requests.
+ */
 export async function recordStatements(work: () => Promise<unknown>): Promise<Statement[]> {
   const sent = vi.spyOn(pg.Client.prototype, 'query');
   try {
@@ -20,7 +26,7 @@ export async function recordStatements(work: () => Promise<unknown>): Promise<St
       const { success, data } = Query.safeParse(
         typeof first === 'string' ? { text: first, values: second } : first,
       );
-      return success ? [data] : [];
+      return success && !isOfSweep(data) ? [data] : [];
     });
   } finally {
     sent.mockRestore();
