@@ -143,6 +143,7 @@ test('every enum column has a check constraint on its values', async () => {
     'delivery.step',
     'editor_credential.reauth_reason',
     'notification.kind',
+    'notification.request_state',
     'notification.resolved_by',
     'notification.status',
     'notification_preference.notification_kind',
