@@ -155,9 +155,9 @@ async function insertContacts(client: pg.Client): Promise<void> {
 async function insertBacklog(client: pg.Client, size: number): Promise<void> {
   await client.query(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
-       created_at, updated_at)
+       created_at, updated_at, request_state)
      select 'user-' || n % $2::int, 'backlog-' || n, -n, 'plan_requested', 'active', 'backlog-' || n, 'web-shop',
-       'A plan', '{"toolId":"t","input":{"summary":"In short","plan":"1. Do it"}}', now(), now(), now()
+       'A plan', '{"toolId":"t","input":{"summary":"In short","plan":"1. Do it"}}', now(), now(), now(), 'open'
      from generate_series(1, $1::int) n`,
     [size, USERS],
   );

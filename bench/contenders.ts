@@ -10,6 +10,7 @@ export const contenders = [
   'gateway',
   'no-announcements',
   'deliveries',
+  'dismissals',
   'mercurius',
   'apollo',
   'fastify',
@@ -22,6 +23,7 @@ export const contenderTitles: Readonly<Record<Contender, string>> = {
   gateway: 'gateway',
   'no-announcements': 'gateway without announcements',
   deliveries: 'gateway that queues deliveries',
+  dismissals: 'gateway, dismissing instead',
   mercurius: 'Fastify + mercurius, JIT + pg',
   apollo: 'Apollo Server + Express + pg',
   fastify: 'Fastify + pg, response schema',
@@ -84,7 +86,8 @@ export async function startContender(
   backend: Backend,
   nodeOptions: readonly string[] = [],
 ): Promise<ServerProcess> {
-  if (name === 'gateway') return startGateway(createGatewaySettings(backend), nodeOptions);
+  if (name === 'gateway' || name === 'dismissals')
+    return startGateway(createGatewaySettings(backend), nodeOptions);
   if (name === 'no-announcements') {
     return startGatewayWithout('announcements', backend);
   }

@@ -3,10 +3,12 @@ import type { Caller } from './callers.ts';
 
 const OF_WRITERS = "user_id like 'writer-%'";
 
-/** Restores every notification of the writers to active. */
+/** Restores every notification of the writers to active, and opens the requests that were answered. */
 export async function restoreAll(client: pg.Client): Promise<void> {
   await client.query(
-    `update notification set status = 'active', dismissed_at = null, updated_at = created_at + interval '3 seconds'
+    `update notification set status = 'active', dismissed_at = null, resolved_at = null, resolved_by = null, answer = null,
+       request_state = case request_state when 'answered' then 'open' else request_state end,
+       updated_at = created_at + interval '3 seconds'
      where ${OF_WRITERS} and status <> 'active'`,
   );
   await vacuum(client);

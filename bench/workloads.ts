@@ -50,6 +50,20 @@ const dismissEach = (caller: Caller): LoadRequest[] =>
     headers: authorized(caller),
   }));
 
+/** Every fourth notification of a writer is a plan. */
+const listPlans = ({ notificationIds }: Caller) => notificationIds.filter((_id, index) => index % 4 === 0);
+
+const answerEach = (caller: Caller): LoadRequest[] =>
+  listPlans(caller).map((id) => ({
+    method: 'POST',
+    path: `/user/notifications/${id}/answer`,
+    headers: { ...authorized(caller), 'Content-Type': 'application/json' },
+    body: JSON.stringify({ answer_id: id, plan: { decision: 'approve' } }),
+  }));
+
+const dismissPlans = (caller: Caller): LoadRequest[] =>
+  dismissEach({ ...caller, notificationIds: listPlans(caller) });
+
 /** Requests all workspaces. */
 export const requestWorkspaces = get('/user/workspaces');
 
@@ -57,6 +71,8 @@ const inbox = { requests: requestInbox(), normalize: normalizeGraphqlInbox };
 const workspaces = { requests: requestWorkspaces, normalize: keepAll };
 const editorAuth = { requests: get('/editor/auth'), normalize: keepAll };
 const dismissal = { requests: dismissEach, normalize: normalizeDismissal };
+/** What is answered cannot equal what is dismissed. */
+const normalizeNothing = () => ({});
 const dismissedBefore = { requests: dismissEach, normalize: keepAll };
 
 /** All workloads, by name for `--only`. */
@@ -96,6 +112,17 @@ export const workloads: Readonly<Record<string, Workload>> = {
     prepare: restoreAll,
     readEffect: readDismissal,
     verify: expectDismissed,
+  },
+  answer: {
+    title: 'POST /user/notifications/{id}/answer, of open plans',
+    callers: ({ writers }) => writers,
+    connections: 32,
+    mode: 'once',
+    implementations: {
+      gateway: { requests: answerEach, normalize: normalizeNothing },
+      dismissals: { requests: dismissPlans, normalize: normalizeNothing, targets: { cost: 1.3 } },
+    },
+    prepare: restoreAll,
   },
   'dismiss-again': {
     title: 'POST /user/notifications/{id}/dismiss, of dismissed ones',
