@@ -21,12 +21,12 @@ const MAX_ATTEMPTS = 2;
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function dismissNotification(
-  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded }: NotificationDependencies,
   userId: string,
   id: string,
   now: Time,
 ): Promise<Notification> {
-  const input = { userId, id, now, recordsEvents };
+  const input = { userId, id, now, isUpgraded };
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     // Without channels there are no deliveries to cancel, and a single statement costs less than a transaction.
     const [dismissed] =
@@ -104,13 +104,13 @@ export type DismissFilter =
  * user's notifications.
  */
 export async function dismissNotifications(
-  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded }: NotificationDependencies,
   userId: string,
   filter: DismissFilter,
   now: Time,
 ): Promise<string[]> {
   const dismissed = await transactionAndCancel({ database, outbox }, [userId], (run) => {
-    const input = { userId, now, recordsEvents };
+    const input = { userId, now, isUpgraded };
     if ('ids' in filter) return run(dismissByIds, { ...input, ids: filter.ids });
     const { kinds, projectIds, upTo } = filter;
     return run(dismissSeen, { ...input, kinds: kinds ?? notificationKinds, projectIds, ...upTo });

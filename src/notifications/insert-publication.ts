@@ -32,7 +32,7 @@ type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> 
    * without a limit.
    */
   maxOpen: number | null;
-  recordsEvents: boolean;
+  isUpgraded: boolean;
   /** The channels that have a provider. */
   providers: readonly DeliveryChannel[];
   now: Time;

@@ -33,11 +33,7 @@ export type Publication = {
 };
 
 /** The dependencies of publishing and settling notifications. A `Context` can be passed. */
-export type NotificationDependencies = ChangeDependencies & {
-  readonly outbox: Outbox;
-  /** Whether no gateway before version 0.3.0 uses the database. Only then is the platform told of changes. */
-  readonly isUpgraded: boolean;
-};
+export type NotificationDependencies = ChangeDependencies & { readonly outbox: Outbox };
 
 /**
  * Stores notifications in order, all or none, and returns their final states. A new notification supersedes the active
@@ -50,13 +46,13 @@ export type NotificationDependencies = ChangeDependencies & {
  * @throws {ValidationError} if a draft expires in the past
  */
 export async function publishNotifications(
-  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded }: NotificationDependencies,
   requests: readonly PublishRequest[],
   now: Time,
   maxOpen: number | null = null,
 ): Promise<Publication[]> {
   if (requests.length === 0) return [];
-  if (!recordsEvents && requests.some(({ draft }) => needsUpgrade(draft))) throw createUpgradePendingError();
+  if (!isUpgraded && requests.some(({ draft }) => needsUpgrade(draft))) throw createUpgradePendingError();
   await refuseExpired(database, requests);
   const providers = [...outbox.channels];
   const drafts = requests.map(({ userId, draft: { supersedes, onExpiry, ...draft }, path }) => {
@@ -73,7 +69,7 @@ export async function publishNotifications(
       isRequest: asksUser(draft),
       onExpiry: onExpiry && JSON.stringify({ ...onExpiry, answerId: null, by: null, via: 'default' }),
       maxOpen,
-      recordsEvents,
+      isUpgraded,
       providers,
       now,
     };

@@ -1,12 +1,14 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import type { Params } from '../database/statement.ts';
+import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 
-/** The inputs of a change that the platform is told of, if `recordsEvents`. */
-export type EventInput = { userId: string; recordsEvents: boolean };
+/** The inputs of a change that the platform is told of, if no gateway before version 0.3.0 uses the database. */
+export type EventInput = { userId: string; isUpgraded: boolean };
 
 /**
- * Inserts an event for each notification in a common table expression with `id` and `taskId`, unless its type is null.
+ * Inserts a platform event for each notification in a common table expression with `id` and `taskId`, unless its type is
+ * null.
  */
 export function recordEvents(
   db: Pick<Kysely<Tables>, 'insertInto'>,
@@ -14,13 +16,13 @@ export function recordEvents(
   from: string,
   type: RawBuilder<string | null>,
 ) {
-  const [id, taskId] = [sql.ref(`${from}.id`), sql.ref(`${from}.taskId`)];
-  return db
-    .insertInto('PlatformEvent')
-    .columns(['userId', 'type', 'notificationId', 'taskId', 'at'])
-    .expression(
-      sql`select ${param('userId', 'text')}, ${type}, ${id}, ${taskId}, clock_timestamp() from ${sql.table(from)}
-        where ${param('recordsEvents', 'bool')} and ${type} is not null`,
-    )
-    .returning('id');
+  const columns = {
+    type,
+    userId: param('userId', 'text'),
+    notificationId: sql.ref(`${from}.id`),
+    taskId: sql.ref(`${from}.taskId`),
+    at: sql`clock_timestamp()`,
+  };
+  const source = sql`from ${sql.table(from)} where ${param('isUpgraded', 'bool')} and ${type} is not null`;
+  return insertPlatformEvents(db, columns, source);
 }

@@ -40,14 +40,14 @@ type TaskInput = Resolution & {
  * insert-publication.ts. Ignores unknown IDs and the IDs of another user's notifications.
  */
 export async function resolveNotifications(
-  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded }: NotificationDependencies,
   userId: string,
   filter: ResolveFilter,
   reason: ResolveReason,
   now: Time,
 ): Promise<Notification[]> {
   const resolved = await transactionAndCancel({ database, outbox }, [userId], async (run) => {
-    const resolution = { userId, reason, now, recordsEvents };
+    const resolution = { userId, reason, now, isUpgraded };
     if ('ids' in filter) {
       const { ids, ofTask = null } = filter;
       return run(resolveByIds, { ...resolution, ids, ofTask });

@@ -16,13 +16,13 @@ import { changeTime } from './update-with-revisions.ts';
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function restoreNotification(
-  { database, announce, isUpgraded: recordsEvents }: NotificationDependencies,
+  { database, announce, isUpgraded }: NotificationDependencies,
   userId: string,
   id: string,
   now: Time,
 ): Promise<Notification> {
   const [restored] = await transaction(database, [userId], (run) =>
-    run(restore, { userId, id, now, recordsEvents }),
+    run(restore, { userId, id, now, isUpgraded }),
   );
   if (restored === undefined) return findNotification(database, userId, id);
   announce({ user: userId, topic: 'notifications', revision: restored.revision });

@@ -49,7 +49,7 @@ const MAX_ATTEMPTS = 2;
  * @throws {ValidationError} if the answer does not fit the request
  */
 export async function answerNotification(
-  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded }: NotificationDependencies,
   userId: string,
   { id, answerId, given, via }: AnswerRequest,
   path: Path,
@@ -63,7 +63,7 @@ export async function answerNotification(
       const answer: Answer | null = found.isDue
         ? null
         : { ...toAnswerContent(found, given, path), answerId, by: userId, via };
-      const input = { userId, id, answer: answer && JSON.stringify(answer), recordsEvents };
+      const input = { userId, id, answer: answer && JSON.stringify(answer), isUpgraded };
       const [settled] =
         outbox.channels.size === 0
           ? await runStatement(database, settleOpen, input)
@@ -179,11 +179,11 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
  * Stores the expiry of a request if it is due, and returns the notification then.
  */
 export async function settleIfDue(
-  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded }: NotificationDependencies,
   userId: string,
   id: string,
 ): Promise<Notification | undefined> {
-  const input = { userId, id, answer: null, recordsEvents };
+  const input = { userId, id, answer: null, isUpgraded };
   const [settled] = await transactionAndCancel({ database, outbox }, [userId], (run) =>
     run(settleOpen, input),
   );

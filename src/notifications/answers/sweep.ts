@@ -49,10 +49,7 @@ export function startRequestSweep(
 }
 
 /** Does one step of the sweep, and returns whether there may be more to do. */
-async function sweepRequests(
-  dependencies: NotificationDependencies,
-  signal?: AbortSignal,
-): Promise<boolean> {
+async function sweepRequests(dependencies: NotificationDependencies, signal?: AbortSignal): Promise<boolean> {
   const { database } = dependencies;
   const converted = await runStatement(database, convert, {});
   const due = await findDue(database, {});
@@ -114,12 +111,12 @@ const convert = defineStatement((db, _params: Params<object>) =>
 );
 
 async function withdrawRemaining(
-  { database, announce, isUpgraded: recordsEvents }: NotificationDependencies,
+  { database, announce, isUpgraded }: NotificationDependencies,
   userId: string,
   ids: readonly string[],
 ): Promise<void> {
   const withdrawn = await transaction(database, [userId], (run) =>
-    run(withdraw, { userId, ids, recordsEvents }),
+    run(withdraw, { userId, ids, isUpgraded }),
   );
   const revision = Math.max(0, ...withdrawn.map((row) => row.revision));
   if (revision > 0) announce({ user: userId, topic: 'notifications', revision });
