@@ -65,6 +65,12 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   const dismissal = ask('POST', '/user/notifications/dismiss', { body: seen });
   await reply('dismissNotifications', 'Two notifications, one dismissed before', dismissal, seen);
 
+  const answer = { answer_id: '8a3f5f5e-0000-4000-8000-000000000001', plan: { decision: 'approve' } };
+  const answerPath = '/user/notifications/seed-12/answer';
+  await reply('answerNotification', 'Approved plan', ask('POST', answerPath, { body: answer }), answer);
+  const late = { ...answer, answer_id: '8a3f5f5e-0000-4000-8000-000000000002' };
+  await error('Settled before', ask('POST', answerPath, { body: late }), 'answerNotification');
+
   await reply('notificationPreferences', 'Nothing stored', ask('GET', preferencesPath));
   const changes = {
     preferences: [
@@ -112,6 +118,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   await error('Body that is not JSON', cutPreferences, 'updateNotificationPreferences');
   const cutIds = ask('POST', '/user/notifications/dismiss', { raw: '{"ids": [', headers });
   await error('Body that is not JSON', cutIds, 'dismissNotifications');
+  const cutAnswer = ask('POST', answerPath, { raw: '{"answer_id": ', headers });
+  await error('Body that is not JSON', cutAnswer, 'answerNotification');
   const cutPatch = ask('PATCH', preferencesPath, { raw: '{"preferences": [', headers });
   await error('Body that is not JSON', cutPatch, 'patchNotificationPreferences');
   const cutPair = ask('PUT', subscriptionPath, { raw: '{"accessToken": ', headers });
@@ -137,6 +145,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   await error('Empty ID', ask('GET', '/user/notifications/'), 'notification');
   const noIds = ask('POST', '/user/notifications/dismiss', { body: { ids: [] } });
   await error('No IDs', noIds, 'dismissNotifications');
+  const noAnswer = ask('POST', answerPath, { body: { ...late, plan: undefined } });
+  await error('No answer', noAnswer, 'answerNotification');
   const dismissAgain = () => rest(limited, 'POST', '/user/notifications/seed-11/dismiss', { token });
   await dismissAgain();
   await error('Too many requests', dismissAgain());
