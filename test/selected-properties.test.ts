@@ -215,6 +215,8 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
     const [{ text } = { text: '' }] = await recordStatementsWith('alice', () =>
       ask(list, [{ fields: 'nodes { __typename }' }]),
     );
-    expect(text).toMatch(/^select "id" as "id"(, "kind" as "kind", "request_state" as "requestState")?, "created_at" as "createdAt" from/);
+    expect(text).toMatch(
+      /^select "id" as "id"(, "kind" as "kind", "request_state" as "requestState")?, "created_at" as "createdAt" from/,
+    );
   });
 });

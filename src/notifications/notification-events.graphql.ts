@@ -12,12 +12,17 @@ import { NotificationUnion } from './notification-type.graphql.ts';
 const EventTypeEnum = builder.enumType('NotificationEventType', {
   description: 'The type of a change of a notification.',
   values: {
-    CREATED: { value: 'active', description: 'The notification was published.' },
+    CREATED: { value: 'active', description: 'The notification was published, or its dismissal undone.' },
     RESOLVED: {
       value: 'resolved',
-      description: 'The platform resolved the notification, or a later notification superseded it.',
+      description:
+        'The notification was resolved: the user answered, its request expired, the platform resolved it, or a later one superseded it. Also a later change of its request.',
     },
-    DISMISSED: { value: 'dismissed', description: 'The user dismissed the notification.' },
+    DISMISSED: {
+      value: 'dismissed',
+      description:
+        'The user dismissed the notification, or the request of a dismissed one was settled or its answer acknowledged.',
+    },
   } as const,
 });
 

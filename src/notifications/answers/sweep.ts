@@ -49,7 +49,10 @@ export function startRequestSweep(
 }
 
 /** Does one step of the sweep, and returns whether there may be more to do. */
-async function sweepRequests(dependencies: NotificationDependencies, signal?: AbortSignal): Promise<boolean> {
+export async function sweepRequests(
+  dependencies: NotificationDependencies,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const { database } = dependencies;
   const converted = await runStatement(database, convert, {});
   const due = await findDue(database, {});
