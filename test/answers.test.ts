@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { graphql, rest } from './support/client.ts';
+import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { asMember, asPlatform, publish } from './support/records.ts';
+import { asMember, publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -24,23 +24,10 @@ async function answer(userId: string, input: Record<string, unknown>) {
     .answerNotification;
 }
 
-async function refuse(userId: string, input: Record<string, unknown>) {
-  const variables = { input: { answerId: randomUUID(), ...input } };
-  const { errors } = await graphql(gateway, ANSWERING, variables, { token: await member(userId) });
-  return errors.map(({ extensions: { code, reason, errors } }: { extensions: Record<string, unknown> }) => ({
-    code,
-    reason,
-    errors,
-  }));
-}
-
 async function read(userId: string, id: string) {
   const query = `query ($id: ID!) { notification(id: $id) { ${NOTIFICATION} } }`;
   return (await asMember(gateway, userId, query, { id })).notification;
 }
-
-const approve = { plan: { decision: 'APPROVE' } };
-const task = { id: 'task', projectId: 'project' };
 
 describe('an answer', () => {
   test('settles the request of a plan and resolves the notification', async () => {
