@@ -31,10 +31,15 @@ export async function answer(gateway: Gateway, userId: string, input: Input) {
   return (await asMember(gateway, userId, ANSWERING, variables)).answerNotification;
 }
 
+/** Answers a notification and returns the whole reply. */
+export async function sendAnswer(gateway: Gateway, userId: string, input: Input) {
+  const variables = { input: { answerId: randomUUID(), ...input } };
+  return graphql(gateway, ANSWERING, variables, { token: await member(userId) });
+}
+
 /** Answers a notification and returns the `extensions` of the error. */
 export async function refuseAnswer(gateway: Gateway, userId: string, input: Input) {
-  const variables = { input: { answerId: randomUUID(), ...input } };
-  const { errors, text } = await graphql(gateway, ANSWERING, variables, { token: await member(userId) });
+  const { errors, text } = await sendAnswer(gateway, userId, input);
   if (errors.length === 0) throw new Error(text);
   return errors[0].extensions;
 }
@@ -91,10 +96,10 @@ export async function acknowledge(
   return graphql(gateway, query, { input }, { token: token ?? (await platform('platform:notifications')) });
 }
 
-/** Makes the expiry of a request due. */
+/** Makes the expiry of a request due, if it has one. */
 export async function makeExpired({ sql }: TestDatabase, userId: string, id: string): Promise<void> {
   await sql(
-    `update notification set expires_at = now() - interval '1 minute' where user_id = $1 and id = $2 and request_state = 'open'`,
+    `update notification set expires_at = now() - interval '1 minute' where user_id = $1 and id = $2 and request_state = 'open' and expires_at is not null`,
     [userId, id],
   );
 }

@@ -1,0 +1,265 @@
+import fc from 'fast-check';
+
+/** How requests of one user are published, answered and settled, in the simplest way. */
+
+export const kinds = ['plan_requested', 'question_requested', 'task_response_ready', 'task_failed'] as const;
+export type ModelKind = (typeof kinds)[number];
+export const scopes = ['TASK_AND_KIND', 'TOOL_CALL', 'NOTHING'] as const;
+export const outcomes = ['ACCEPTED', 'REFUSED'] as const;
+const reasons = ['ANSWERED_ELSEWHERE', 'RESUMED', 'TASK_DELETED'] as const;
+
+export type Draft = {
+  id: string;
+  task: number;
+  kind: ModelKind;
+  scope: (typeof scopes)[number];
+  tool: number;
+  /** When it occurred, in minutes. */
+  minute: number;
+  /** `default`: with an answer for the expiry. */
+  expiry: 'none' | 'expires' | 'default';
+};
+
+/** What an answer says: one of two. */
+type Content = 0 | 1;
+/** The answer that requests have if they expire and have a default. */
+export const DEFAULT_CONTENT: Content = 1;
+
+type ModelAnswer = { answerId: string | null; content: Content };
+
+export type ModelNotification = Draft & {
+  slot: string;
+  status: 'active' | 'resolved' | 'dismissed';
+  resolution: string | null;
+  state: 'none' | 'open' | 'answered' | 'expired' | 'withdrawn';
+  isResolved: boolean;
+  answer: ModelAnswer | null;
+  receipt: string | null;
+};
+
+/** A change. `pick` chooses one of the notifications that were published so far. */
+export type Command =
+  | ({ type: 'publish' } & Omit<Draft, 'id'>)
+  | { type: 'repeat' | 'expire' | 'dismiss' | 'restore'; pick: number }
+  | { type: 'answer'; pick: number; answerId: number; content: Content }
+  | { type: 'acknowledge'; pick: number; outcome: (typeof outcomes)[number] }
+  | { type: 'resolve'; task: number; reason: (typeof reasons)[number]; upTo: number | null }
+  | { type: 'resolveById'; pick: number; reason: (typeof reasons)[number] }
+  | { type: 'deleteUser' };
+
+const pick = fc.nat(99);
+const reason = fc.constantFrom(...reasons);
+const publication = fc
+  .record({
+    type: fc.constant('publish' as const),
+    task: fc.nat(1),
+    kind: fc.constantFrom(...kinds),
+    scope: fc.constantFrom(...scopes),
+    tool: fc.nat(1),
+    minute: fc.nat(5),
+    expiry: fc.constantFrom('none' as const, 'expires' as const, 'default' as const),
+  })
+  // Only plans and questions have tool calls, and only requests expire.
+  .map((draft) => ({
+    ...draft,
+    scope:
+      draft.scope === 'TOOL_CALL' && !draft.kind.endsWith('requested') ? ('NOTHING' as const) : draft.scope,
+    expiry: draft.kind === 'task_failed' ? ('none' as const) : draft.expiry,
+  }));
+
+/** Any change but a deletion. */
+export const commands: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 6, arbitrary: publication },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant('answer' as const),
+      pick,
+      answerId: fc.nat(1),
+      content: fc.constantFrom<Content>(0, 1),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constantFrom('repeat' as const, 'expire' as const, 'dismiss' as const, 'restore' as const),
+      pick,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant('acknowledge' as const),
+      pick,
+      outcome: fc.constantFrom(...outcomes),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('resolveById' as const), pick, reason }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant('resolve' as const),
+      task: fc.nat(1),
+      reason,
+      upTo: fc.option(fc.nat(5)),
+    }),
+  },
+);
+
+export const deletion: fc.Arbitrary<Command> = fc.constant({ type: 'deleteUser' });
+
+/** The records of one user. Each change is applied at once, so an expiry is stored when it is due. */
+export class RequestModel {
+  notifications: ModelNotification[] = [];
+  events: string[] = [];
+  revision = 0;
+  readonly #resolvedUpTo = new Map<string, { minute: number; reason: string }>();
+
+  find(id: string): ModelNotification | undefined {
+    return this.notifications.find((one) => one.id === id);
+  }
+
+  /** Returns whether it is new. */
+  publish(draft: Draft): boolean {
+    if (this.find(draft.id)) return false;
+    const { kind, task, scope, tool, minute, id } = draft;
+    const slot = { TASK_AND_KIND: '', TOOL_CALL: `tool:${tool}`, NOTHING: `id:${id}` }[scope];
+    const ofKind = this.notifications.filter((one) => one.task === task && one.kind === kind);
+    const newest = Math.max(...ofKind.filter((one) => one.slot === slot).map((one) => one.minute));
+    const resolved = this.#resolvedUpTo.get(`${task} ${kind}`);
+    let resolution: string | null = null;
+    if (minute < newest) resolution = 'superseded';
+    else if (resolved && minute <= resolved.minute) resolution = resolved.reason;
+    const isSettled = resolution !== null;
+    if (!isSettled) {
+      for (const one of ofKind) {
+        if ((scope === 'TASK_AND_KIND' || one.slot === slot) && one.minute <= minute)
+          this.#resolve(one, 'superseded');
+      }
+    }
+    const settledState = isSettled ? 'withdrawn' : 'open';
+    const state = kind === 'task_failed' ? 'none' : settledState;
+    this.notifications.push({
+      ...draft,
+      slot,
+      status: isSettled ? 'resolved' : 'active',
+      resolution,
+      state,
+      isResolved: isSettled,
+      answer: null,
+      receipt: null,
+    });
+    this.revision += 1;
+    if (state === 'withdrawn') this.events.push(`withdrawn ${id}`);
+    return true;
+  }
+
+  expire(id: string): void {
+    const found = this.find(id);
+    if (found === undefined || found.state !== 'open' || found.expiry === 'none') return;
+    if (found.expiry === 'expires') this.#settle(found, 'expired', null);
+    else {
+      found.answer = { answerId: null, content: DEFAULT_CONTENT };
+      this.#settle(found, 'answered', 'answered');
+    }
+  }
+
+  /** Returns the result, or the code of the error. */
+  answer(id: string, answerId: string, content: Content): string {
+    const found = this.find(id);
+    if (found === undefined) return 'NOT_FOUND';
+    if (found.state === 'none') return 'VALIDATION_FAILED';
+    if (found.answer?.answerId === answerId) {
+      return found.answer.content === content ? 'AnswerStored' : 'CONFLICT';
+    }
+    if (found.state !== 'open') return `AlreadySettled ${found.state.toUpperCase()}`;
+    found.answer = { answerId, content };
+    this.#settle(found, 'answered', 'answered');
+    return 'AnswerStored';
+  }
+
+  /** Returns the receipt, or the code of the error. */
+  acknowledge(id: string, outcome: string): string {
+    const found = this.find(id);
+    if (found === undefined) return 'NOT_FOUND';
+    if (found.answer === null) return 'CONFLICT';
+    if (found.receipt === null) {
+      found.receipt = outcome;
+      this.revision += 1;
+    }
+    return found.receipt;
+  }
+
+  dismiss(id: string): void {
+    const found = this.find(id);
+    if (found === undefined || found.status === 'dismissed') return;
+    found.status = 'dismissed';
+    this.#change(`dismissed ${id}`);
+  }
+
+  restore(id: string): void {
+    const found = this.find(id);
+    if (found?.status !== 'dismissed') return;
+    const successor = this.notifications.find(
+      ({ task, kind, slot, status }) =>
+        status === 'active' && task === found.task && kind === found.kind && slot === found.slot,
+    );
+    if (!found.isResolved && successor !== undefined) {
+      found.isResolved = true;
+      found.resolution = 'superseded';
+    }
+    found.status = found.isResolved ? 'resolved' : 'active';
+    this.#change(`restored ${id}`);
+  }
+
+  resolve(task: number, given: string, upTo: number | null): void {
+    for (const one of this.notifications) {
+      if (one.task === task && (upTo === null || one.minute <= upTo)) this.#resolve(one, given.toLowerCase());
+    }
+    if (upTo === null) return;
+    for (const kind of kinds) {
+      const stored = this.#resolvedUpTo.get(`${task} ${kind}`);
+      if (stored === undefined || upTo > stored.minute)
+        this.#resolvedUpTo.set(`${task} ${kind}`, { minute: upTo, reason: given.toLowerCase() });
+    }
+  }
+
+  resolveById(id: string, given: string): void {
+    const found = this.find(id);
+    if (found) this.#resolve(found, given.toLowerCase());
+  }
+
+  deleteUser(): void {
+    const hasData = this.revision > 0 || this.#resolvedUpTo.size > 0;
+    this.notifications = [];
+    this.#resolvedUpTo.clear();
+    this.revision = 0;
+    if (hasData) this.events = ['user.deleted'];
+  }
+
+  /** Resolves a notification that is active or has an open request. */
+  #resolve(one: ModelNotification, resolution: string): void {
+    if (one.state === 'open') this.#settle(one, 'withdrawn', resolution);
+    else if (one.status === 'active') {
+      this.#close(one, resolution);
+      this.revision += 1;
+    }
+  }
+
+  #settle(one: ModelNotification, state: ModelNotification['state'], resolution: string | null): void {
+    one.state = state;
+    this.#close(one, resolution);
+    this.#change(`${state} ${one.id}`);
+  }
+
+  #close(one: ModelNotification, resolution: string | null): void {
+    if (one.status === 'active') one.status = 'resolved';
+    one.isResolved = true;
+    one.resolution = resolution;
+  }
+
+  #change(event: string): void {
+    this.events.push(event);
+    this.revision += 1;
+  }
+}
