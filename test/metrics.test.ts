@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createStatisticsMetrics } from '../src/metrics/statistics-metrics.ts';
 import { graphql, rest } from './support/client.ts';
+import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
@@ -115,7 +116,7 @@ describe('requests', () => {
     const sent = performance.now();
     const reply = asMember(gateway, 'alice', '{ notificationPreferences { pushEnabled } }');
     await eventually(async () => {
-      expect(await gateway.database.sql('select from pg_locks where not granted')).toHaveLength(1);
+      expect(await waitingSessions(gateway.database)).toBe(1);
     });
     const waiting = performance.now();
     await scrape(gateway);

@@ -34,6 +34,10 @@ type Call = { path: string; body?: unknown };
 /** A valid request of every operation. */
 const calls: Record<string, Call> = {
   dismissNotification: { path: '/user/notifications/task_failed/dismiss' },
+  answerNotification: {
+    path: '/user/notifications/plan_requested/answer',
+    body: { answer_id: 'answer', plan: { decision: 'approve' } },
+  },
   notifications: { path: '/user/notifications?limit=1' },
   notification: { path: '/user/notifications/task_failed' },
   notificationCounts: { path: '/user/notification-counts' },
@@ -77,7 +81,10 @@ const requestsByStatus: Record<number, Send> = {
   },
   401: send({ token: 'not-a-token' }),
   403: async (method, call) => send({ token: await signToken({ sub: 'alice', scope: '' }) })(method, call),
-  404: async (method, call) => send({ path: call.path.replace('task_failed', 'nobody') })(method, call),
+  404: async (method, call) =>
+    send({ path: call.path.replace(/task_failed|plan_requested/, 'nobody') })(method, call),
+  // The only cause of a 409: the request has another answer.
+  409: async (method, call) => send({ body: { ...Object(call.body), answer_id: 'another' } })(method, call),
   422: async (method, call) =>
     send(call.body ? { body: {} } : { path: call.path.replace('task_failed', '') })(method, call),
   429: async (method, call) => {
@@ -96,6 +103,7 @@ test('the document contains exactly the paths and statuses of the contract', () 
   expect(Object.fromEntries(documented)).toEqual({
     'POST /user/notifications/{id}/dismiss': '200 400 401 403 404 422 429 500',
     'GET /user/notifications/{id}': '200 400 401 403 404 422 429 500',
+    'POST /user/notifications/{id}/answer': '200 400 401 403 404 409 422 429 500',
     'GET /user/notification-counts': '200 400 401 403 429 500',
     'POST /user/notifications/dismiss': '200 400 401 403 422 429 500',
     'GET /user/notifications': '200 304 400 401 403 429 500',

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InternalError } from '../src/errors/gateway-errors.ts';
 import { createLog, logHiddenCause } from '../src/log.ts';
 import { graphql, rest } from './support/client.ts';
+import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { rawRequest } from './support/raw.ts';
@@ -191,7 +192,7 @@ describe('the log line of a request', () => {
       rawRequest('GET /user/workspaces', [`Authorization: Bearer ${token}`, `X-Request-Id: ${id}`]),
     );
     await eventually(async () => {
-      expect(await gateway.database.sql('select from pg_locks where not granted')).toHaveLength(1);
+      expect(await waitingSessions(gateway.database)).toBe(1);
     });
     socket.destroy();
     const parsed = await eventually(() => {

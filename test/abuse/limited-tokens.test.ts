@@ -73,8 +73,10 @@ test.each([
 describe('the token of a workspace, which publishes notifications,', () => {
   test('does nothing else', async () => {
     expect((await listAllowed(gateway, { scope: 'platform:notifications' })).sort()).toEqual([
+      'acknowledgeAnswer',
       'publishNotification',
       'publishNotifications',
+      'request',
       'resolveNotifications',
     ]);
   });

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { defineListRead } from '../../database/read.ts';
 import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
 import { transaction } from '../../database/transaction.ts';
 import type { Log } from '../../log.ts';
@@ -55,12 +54,12 @@ export async function sweepRequests(
 ): Promise<boolean> {
   const { database } = dependencies;
   const converted = await runStatement(database, convert, {});
-  const due = await findDue(database, {});
+  const due = await runStatement(database, findDue, {});
   for (const { userId, id } of due) {
     if (signal?.aborted) return false;
     await settleIfDue(dependencies, userId, id);
   }
-  const remaining = await findRemaining(database, {});
+  const remaining = await runStatement(database, findRemaining, {});
   for (const user of new Set(remaining.map(({ userId }) => userId))) {
     if (signal?.aborted) return false;
     const ids = remaining.filter(({ userId }) => userId === user).map(({ id }) => id);
@@ -69,7 +68,8 @@ export async function sweepRequests(
   return [converted, due, remaining].some(({ length }) => length === BATCH_SIZE);
 }
 
-const findDue = defineListRead((db) =>
+// The reads, too, run on the connections for changes: a user's short reads do not wait for the sweep.
+const findDue = defineStatement((db, _params: Params<object>) =>
   db
     .selectFrom('Notification')
     .select(['userId', 'id'])
@@ -79,7 +79,7 @@ const findDue = defineListRead((db) =>
     .limit(sql.lit(BATCH_SIZE)),
 );
 
-const findRemaining = defineListRead((db) =>
+const findRemaining = defineStatement((db, _params: Params<object>) =>
   db
     .selectFrom('Notification')
     .select(['userId', 'id'])
