@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import type { Tables } from '../../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
 import { transaction } from '../../database/transaction.ts';
 import type { Log } from '../../log.ts';
@@ -47,45 +48,78 @@ export function startRequestSweep(
   }
 }
 
-/** Does one step of the sweep, and returns whether there may be more to do. */
+/**
+ * Does one step of the sweep, and returns whether there may be more to do.
+ * @throws {AggregateError} if it failed for some users, after it was done for the others
+ */
 export async function sweepRequests(
   dependencies: NotificationDependencies,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { database } = dependencies;
-  const converted = await runStatement(database, convert, {});
-  const due = await runStatement(database, findDue, {});
-  for (const { userId, id } of due) {
+  const [work] = await runStatement(database, findWork, {});
+  const converted = work?.isUnconverted ? await runStatement(database, convert, {}) : [];
+  const due = work?.isDue ? await runStatement(database, findDue, {}) : [];
+  const remaining = work?.isRemaining ? await runStatement(database, findRemaining, {}) : [];
+  const failures: unknown[] = [];
+  const users = new Set([...due, ...remaining].map(({ userId }) => userId));
+  for (const user of users) {
     if (signal?.aborted) return false;
-    await settleIfDue(dependencies, userId, id);
+    const idsIn = (rows: readonly { userId: string; id: string }[]) =>
+      rows.filter(({ userId }) => userId === user).map(({ id }) => id);
+    try {
+      for (const id of idsIn(due)) await settleIfDue(dependencies, user, id);
+      await withdrawRemaining(dependencies, user, idsIn(remaining));
+    } catch (error) {
+      // A user whose lock is held does not keep the requests of others from being settled.
+      failures.push(error);
+    }
   }
-  const remaining = await runStatement(database, findRemaining, {});
-  for (const user of new Set(remaining.map(({ userId }) => userId))) {
-    if (signal?.aborted) return false;
-    const ids = remaining.filter(({ userId }) => userId === user).map(({ id }) => id);
-    await withdrawRemaining(dependencies, user, ids);
-  }
-  return [converted, due, remaining].some(({ length }) => length === BATCH_SIZE);
+  if (failures.length > 0) throw new AggregateError(failures, String(failures[0]));
+  return converted.length === BATCH_SIZE || Math.max(due.length, remaining.length) === BATCH_SIZE;
 }
 
-// The reads, too, run on the connections for changes: a user's short reads do not wait for the sweep.
-const findDue = defineStatement((db, _params: Params<object>) =>
+type Reader = Pick<Kysely<Tables>, 'selectFrom'>;
+
+/** Selects due requests. `now()` instead of the clock, because the index is not used for a volatile function. */
+const selectDue = (db: Reader) =>
   db
     .selectFrom('Notification')
-    .select(['userId', 'id'])
     .where('requestState', '=', sql.lit<'open'>('open'))
-    .where('expiresAt', '<=', sql<never>`clock_timestamp()`)
-    .orderBy('expiresAt')
-    .limit(sql.lit(BATCH_SIZE)),
+    .where('expiresAt', '<=', sql<never>`now()`);
+
+/** Selects the open requests of notifications that a gateway before version 0.3.0 resolved. */
+const selectRemaining = (db: Reader) =>
+  db
+    .selectFrom('Notification')
+    .where('requestState', '=', sql.lit<'open'>('open'))
+    .where('resolvedAt', 'is not', null);
+
+/** Selects what such a gateway stored without a state, and did not resolve. */
+const selectUnconverted = (db: Reader) =>
+  db
+    .selectFrom('Notification')
+    .where('requestState', 'is', null)
+    .where('resolvedAt', 'is', null)
+    .where('kind', '<>', sql.lit<'task_failed'>('task_failed'));
+
+/* The reads, too, run on the connections for changes: a user's short reads do not wait for the sweep. */
+
+/** Finds out whether there is anything to do, without a lock, so that it also works on a standby. */
+const findWork = defineStatement((db, _params: Params<object>) =>
+  db.selectNoFrom(({ exists }) => [
+    exists(selectDue(db).select('id')).as('isDue'),
+    exists(selectRemaining(db).select('id')).as('isRemaining'),
+    exists(selectUnconverted(db).select('id')).as('isUnconverted'),
+  ]),
+);
+
+const findDue = defineStatement((db, _params: Params<object>) =>
+  selectDue(db).select(['userId', 'id']).orderBy('expiresAt').limit(sql.lit(BATCH_SIZE)),
 );
 
 const findRemaining = defineStatement((db, _params: Params<object>) =>
-  db
-    .selectFrom('Notification')
-    .select(['userId', 'id'])
-    .where('requestState', '=', sql.lit<'open'>('open'))
-    .where('resolvedAt', 'is not', null)
-    .limit(sql.lit(BATCH_SIZE)),
+  selectRemaining(db).select(['userId', 'id']).limit(sql.lit(BATCH_SIZE)),
 );
 
 /**
@@ -95,15 +129,7 @@ const findRemaining = defineStatement((db, _params: Params<object>) =>
 const convert = defineStatement((db, _params: Params<object>) =>
   db
     .with('unconverted', (db) =>
-      db
-        .selectFrom('Notification')
-        .select(['userId', 'id'])
-        .where('requestState', 'is', null)
-        .where('resolvedAt', 'is', null)
-        .where('kind', '<>', sql.lit<'task_failed'>('task_failed'))
-        .limit(sql.lit(BATCH_SIZE))
-        .forUpdate()
-        .skipLocked(),
+      selectUnconverted(db).select(['userId', 'id']).limit(sql.lit(BATCH_SIZE)).forUpdate().skipLocked(),
     )
     .updateTable('Notification')
     .from('unconverted')
