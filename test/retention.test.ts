@@ -69,6 +69,20 @@ test('removes nothing with NOTIFICATION_RETENTION_DAYS=0', async () => {
   await remove();
 });
 
+test('keeps open requests of dismissed notifications, and removes settled ones', async () => {
+  await store('asked', 'dismissed', 5, 91);
+  await database.sql(
+    `update notification set kind = 'plan_requested',
+       request_state = (array['open', 'answered', 'expired', 'withdrawn'])[right(id, 1)::int]
+     where user_id = 'asked'`,
+  );
+
+  expect(await remove()).toBe(3);
+  // The state of the last one is not known yet.
+  expect(await readIds('asked')).toEqual(['dismissed-91-1', 'dismissed-91-5']);
+  await database.sql(`delete from notification where user_id = 'asked'`);
+});
+
 test('removes batches of one user each, and each batch increments the user’s revision', async () => {
   await store('many', 'resolved', 1200, 200);
   await store('few', 'dismissed', 3, 100);
