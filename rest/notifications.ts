@@ -30,8 +30,8 @@ const notificationStatus = z.enum(notificationStatuses).meta({
   id: 'NotificationStatus',
   description:
     "The status of a notification. `active`: the notification needs the user's attention. `resolved`: the " +
-    'platform resolved the notification, because it was answered, the task resumed or was deleted, or a later ' +
-    'notification replaced it. `dismissed`: the user dismissed the notification.',
+    'user answered, the request expired, the platform resolved the notification, or a later notification ' +
+    'replaced it. `dismissed`: the user dismissed the notification.',
 });
 
 const task = z

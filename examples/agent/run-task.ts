@@ -75,6 +75,6 @@ for (let number = 1; ; number += 1) {
   stdout.write(`Plan ${number}: ${decision}${feedback === null ? '' : `: ${feedback}`}\n`);
   if (decision === 'APPROVE') break;
   if (decision !== 'REQUEST_CHANGES') exit(1);
-  plan = `${plan}\n3. ${feedback}`;
+  plan = `${plan}\n${number + 2}. ${feedback ?? 'Explain each step'}`;
 }
 stdout.write('Carrying out the plan.\n');

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import { defineListRead, type ReadParams } from '../database/read.ts';
+import { isOpenState, isUnsettled } from './answers/settle-request.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
 /** The number of a user's active notifications, in total and by kind. */
@@ -22,6 +23,22 @@ const findActive = defineListRead((db, { param }: ReadParams<{ users: readonly s
     .where('status', '=', sql.lit('active' as const))
     .groupBy(['userId', 'kind']),
 );
+
+const findOpen = defineListRead((db, { param }: ReadParams<{ users: readonly string[] }>) =>
+  db
+    .selectFrom('Notification')
+    .select(['userId', (eb) => eb.fn.countAll<number>().as('count')])
+    .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
+    .where(isUnsettled)
+    .where(isOpenState)
+    .groupBy('userId'),
+);
+
+/** Counts a user's open requests, including those of dismissed notifications. */
+export const countOpenRequests = defineBatchedRead<string, { count: number }>(async (database, users) => {
+  const counts = new Map((await findOpen(database, { users })).map(({ userId, count }) => [userId, count]));
+  return users.map((user) => ({ count: counts.get(user) ?? 0 }));
+});
 
 /** Counts a user's active notifications by kind, in the order of {@link notificationKinds}. */
 export const countActive = defineBatchedRead<string, ActiveCounts>(async (database, users) => {

@@ -1,21 +1,15 @@
 import { accountWrite } from '../auth/access.ts';
 import { admitLargeReply } from '../graphql/admit-large-reply.ts';
 import { builder } from '../graphql/builder.ts';
-import { findByteShare } from '../graphql/byte-share.ts';
-import { readWithinShare } from '../graphql/connection.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-fields.ts';
+import { readBySubfields, reads } from '../graphql/selected-fields.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import { type DismissFilter, dismissNotification, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
-import {
-  findLargeSize,
-  listNotifications,
-  readNotificationTexts,
-  type SelectedNotification,
-} from './notifications.ts';
+import { findLargeSize, type SelectedNotification } from './notifications.ts';
+import { readForReply, replyLimit } from './read-for-reply.ts';
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
   description: 'The notification to dismiss.',
@@ -94,9 +88,6 @@ const DismissNotificationsInput = builder.inputType('DismissNotificationsInput',
   }),
 });
 
-/** The maximum number of notifications in the reply. */
-const MAX_RETURNED = 1000;
-
 /** The notifications that were dismissed. */
 type Dismissed = { readonly ids: string[]; readonly notifications: readonly SelectedNotification[] };
 
@@ -111,7 +102,7 @@ const DismissNotificationsPayload = builder.objectRef<Dismissed>('DismissNotific
     }),
     notifications: t.expose('notifications', {
       type: [NotificationUnion],
-      description: `The notifications that this call dismissed, oldest first: at most ${MAX_RETURNED}, and not more than 16 MiB. Notifications that were dismissed before are omitted.`,
+      description: `The notifications that this call dismissed, oldest first: ${replyLimit}. Notifications that were dismissed before are omitted.`,
       extensions: readBySubfields,
     }),
   }),
@@ -133,21 +124,10 @@ builder.mutationField(dismissNotificationsField, (t) =>
       }),
     },
     resolve: async (_root, { input: { ids, filter } }, context, info) => {
-      const { database, viewer, now } = context;
+      const { viewer, now } = context;
       const chosen = filter ? toSeenFilter(filter) : { ids: ids ?? [] };
       const dismissed = await dismissNotifications(context, viewer.userId, chosen, now);
-      const selected = findSelectedProperties(info);
-      if (dismissed.length === 0) return { ids: dismissed, notifications: [] };
-      const notifications = await readWithinShare(
-        {
-          readRecords: (page) =>
-            listNotifications(database, viewer.userId, { ids: dismissed }, page, selected),
-          readTexts: (ids) => readNotificationTexts(database, { userId: viewer.userId, ids }, selected),
-          share: findByteShare(info),
-          admitLargeRead: (bytes) => admitLargeReply(context, bytes),
-        },
-        { backwards: true, limit: Math.min(dismissed.length, MAX_RETURNED) },
-      );
+      const notifications = await readForReply(context, viewer.userId, dismissed, info);
       return { ids: dismissed, notifications };
     },
   }),

@@ -216,14 +216,7 @@ function supersede(db: ReturnType<typeof decide>, { param }: InsertionParams) {
     .with('replaced', (db) =>
       db
         .selectFrom(['unsettled', 'decided'])
-        .select([
-          'unsettled.id',
-          'unsettled.taskId',
-          'settled',
-          'taken',
-          'decided.revision',
-          'decided.changed',
-        ])
+        .select(['unsettled.id', 'unsettled.taskId', 'settled', 'decided.revision', 'decided.changed'])
         .select(sql<number>`row_number() over (order by ${sql.ref('createdAt')}, id)`.as('place'))
         .where('decided.arrival', 'is', null)
         .whereRef('unsettled.occurredAt', '<=', 'decided.occurred'),

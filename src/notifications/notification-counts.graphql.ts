@@ -5,10 +5,9 @@ import { defineSingletonRef } from '../graphql/record-ref.ts';
 import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
 import { findRevisions } from '../revisions/revisions.ts';
 import { UserRef } from '../users/user.graphql.ts';
-import { type ActiveCounts, countActive } from './active-counts.ts';
+import { type ActiveCounts, countActive, countOpenRequests } from './active-counts.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
-import { countNotifications } from './notifications.ts';
 
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
@@ -36,8 +35,7 @@ export const Counts = builder.objectRef<CountsWithCursor>('NotificationCounts').
     openRequests: t.int({
       access: accountRead,
       description: 'The number of open requests, including those of dismissed notifications.',
-      resolve: ({ userId }, _args, { database }) =>
-        countNotifications(database, userId, { requestStates: ['open'] }),
+      resolve: async ({ userId }, _args, { database }) => (await countOpenRequests(database, userId)).count,
     }),
     cursor: t.exposeString('cursor', {
       description:

@@ -186,15 +186,18 @@ export async function hasNotification(database: Database, userId: string, id: st
 /** A reply with larger notifications waits until it may be large, because it can contain many of them, and many times. */
 const LARGE_BYTES = 64 * 1024;
 
+/** The size of what can be large in a notification. */
+const largeBytes = sql<number>`(${textSizes.payload} + ${textSizes.answer} + ${textSizes.onExpiry})`;
+
 const findWithoutLargePayload = defineRowRead((db, params: ReadParams<Key>) =>
   db
     .selectFrom('Notification')
     .select(params.selected('Notification', ['payload']))
     .select([
-      sql<NotificationPayload | null>`case when ${textSizes.payload} <= ${LARGE_BYTES} then payload end`.as(
+      sql<NotificationPayload | null>`case when ${largeBytes} <= ${LARGE_BYTES} then payload end`.as(
         'payload',
       ),
-      textSizes.payload.as('payloadBytes'),
+      largeBytes.as('payloadBytes'),
     ])
     .where('userId', '=', params.param('userId'))
     .where('id', '=', params.param('id')),
@@ -219,7 +222,10 @@ export async function findForReply(
 }
 
 /** Returns the size of a notification if a reply with it should wait too; otherwise `undefined`. */
-export function findLargeSize({ payload, payloadSize }: Notification): number | undefined {
-  const bytes = payloadSize ?? measureJson(payload, JSON.stringify(payload));
+export function findLargeSize({ payload, payloadSize, answer, onExpiry }: Notification): number | undefined {
+  const texts = [answer, onExpiry].map((content) => (content === null ? 0 : JSON.stringify(content).length));
+  const bytes =
+    (payloadSize ?? measureJson(payload, JSON.stringify(payload))) +
+    texts.reduce((sum, size) => sum + size, 0);
   return bytes > LARGE_BYTES ? bytes : undefined;
 }

@@ -17,6 +17,7 @@ import { MAX_LENGTH } from '../values/text.ts';
 import { asksUser, toAnswerContent } from './answers/answer.ts';
 import { SupersedeScopeEnum } from './answers/answer-enums.graphql.ts';
 import { DefaultAnswerInput, toGivenAnswer } from './answers/answer-input.graphql.ts';
+import { settleIfDue } from './answers/answer-notification.ts';
 import type { NotificationDraft, RequestDraft } from './notification-draft.ts';
 import { NotificationChannelEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
@@ -67,7 +68,7 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     occurredAt: t.field({
       type: 'DateTime',
       description:
-        'Timestamp at which the event occurred in the task. At most five minutes in the future. Defaults to the current time, or to the `occurredAt` of the newest notification of the same task and kind if that is later.',
+        'Timestamp at which the event occurred in the task. At most five minutes in the future. Defaults to the current time, or to the `occurredAt` of the newest of those with which it is ordered if that is later: see `supersedes`.',
       validate: notAheadRule,
     }),
     previewText: t.string(
@@ -214,17 +215,28 @@ async function publish(context: Context, requests: readonly PublishRequest[]): P
     const { userId, id, kind } = notification;
     context.published.push({ user: userId, notification: id, kind, created });
   }
-  return publications;
+  return Promise.all(publications.map((publication) => settleRepeated(context, publication)));
+}
+
+/** Stores the expiry of a request that was published before, so that it is not returned as open. */
+async function settleRepeated(context: Context, publication: Publication): Promise<Publication> {
+  const { created, notification } = publication;
+  const { userId, id, requestState, expiresAt } = notification;
+  if (created || requestState !== 'open' || expiresAt === null) return publication;
+  return { ...publication, notification: (await settleIfDue(context, userId, id)) ?? notification };
 }
 
 type PublishInput = typeof PublishNotificationInput.$inferInput;
 
 /**
- * Checks what a task token must not publish: an ID that another task could use, a link to a workspace, and an approval
- * that no user gave.
+ * Checks what a task token must not publish: an ID that another task could use, a link to a workspace, an approval that
+ * no user gave, and any number of active notifications that are no requests, of which it may have few.
  * @throws {ValidationError}
  */
-function checkTaskInput({ taskId }: Task, { id, task: { workspaceId }, onExpiry }: PublishInput): void {
+function checkTaskInput(
+  { taskId }: Task,
+  { id, task: { workspaceId }, supersedes, onExpiry, payload }: PublishInput,
+): void {
   const issues: ValidationIssue[] = [];
   const prefix = `${encodeURIComponent(taskId)}:`;
   if (id != null && !id.startsWith(prefix)) {
@@ -237,6 +249,14 @@ function checkTaskInput({ taskId }: Task, { id, task: { workspaceId }, onExpiry 
   if (workspaceId != null) {
     const path = ['input', 'task', 'workspaceId'];
     issues.push({ path, message: 'must be omitted for a task token', value: workspaceId });
+  }
+  if (
+    supersedes !== 'task_and_kind' &&
+    supersedes != null &&
+    !asksUser(toContent(payload, ['input', 'payload']))
+  ) {
+    const message = 'must be TASK_AND_KIND for a task token, because the notification asks for no answer';
+    issues.push({ path: ['input', 'supersedes'], message, value: supersedes.toUpperCase() });
   }
   if (onExpiry?.plan?.decision === 'approve') {
     const path = ['input', 'onExpiry', 'plan', 'decision'];

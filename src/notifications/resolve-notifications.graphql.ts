@@ -3,9 +3,11 @@ import { ValidationError } from '../errors/gateway-errors.ts';
 import type { ValidationIssue } from '../errors/issue.ts';
 import { builder } from '../graphql/builder.ts';
 import { idRule, maxItems, notAheadRule } from '../graphql/rules.ts';
-import type { Notification } from './notification.entity.ts';
+import { readBySubfields } from '../graphql/selected-fields.ts';
 import { NotificationKindEnum, ResolveReasonEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
+import type { SelectedNotification } from './notifications.ts';
+import { readForReply, replyLimit } from './read-for-reply.ts';
 import { type ResolveFilter, resolveNotifications } from './resolve-notifications.ts';
 
 /** The maximum number of IDs of a call. */
@@ -42,20 +44,21 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
     before: t.field({
       type: 'DateTime',
       description:
-        'Resolves notifications that occurred at or before this timestamp, including those that are published later. At most five minutes in the future. If omitted, all notifications that are active now are resolved. Not allowed with `ids` or `toolId`.',
+        'Resolves notifications that occurred at or before this timestamp, including those that are published later. At most five minutes in the future. If omitted, all that are active or have an open request now are resolved. Not allowed with `ids` or `toolId`.',
       validate: notAheadRule,
     }),
   }),
 });
 
 const ResolveNotificationsPayload = builder
-  .objectRef<{ notifications: Notification[] }>('ResolveNotificationsPayload')
+  .objectRef<{ notifications: readonly SelectedNotification[] }>('ResolveNotificationsPayload')
   .implement({
     description: 'Result of resolving notifications.',
     fields: (t) => ({
       notifications: t.expose('notifications', {
         type: [NotificationUnion],
-        description: 'The notifications that this call resolved, oldest first.',
+        description: `The notifications that this call changed, oldest first: ${replyLimit}.`,
+        extensions: readBySubfields,
       }),
     }),
   });
@@ -69,7 +72,7 @@ builder.mutationField('resolveNotifications', (t) =>
     type: ResolveNotificationsPayload,
     nullable: true,
     description:
-      "Resolves active notifications of a user: a task's, or those with the given IDs. Dismissed notifications stay dismissed.",
+      "Resolves active notifications of a user: a task's, or those with the given IDs. Withdraws their open requests, and those of dismissed notifications, which stay dismissed.",
     args: {
       input: t.arg({
         type: ResolveNotificationsInput,
@@ -77,10 +80,11 @@ builder.mutationField('resolveNotifications', (t) =>
         description: 'The notifications to resolve.',
       }),
     },
-    resolve: async (_root, { input }, context) => {
+    resolve: async (_root, { input }, context, info) => {
       const { userId, reason } = input;
       const filter = toFilter(input, context.viewer.task?.taskId);
-      return { notifications: await resolveNotifications(context, userId, filter, reason, context.now) };
+      const resolved = await resolveNotifications(context, userId, filter, reason, context.now);
+      return { notifications: await readForReply(context, userId, resolved, info) };
     },
   }),
 );

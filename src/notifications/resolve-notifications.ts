@@ -4,7 +4,6 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { Time } from '../values/time.ts';
 import { isUnsettled } from './answers/settle-request.ts';
-import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
 import type { NotificationDependencies } from './publish-notifications.ts';
 import type { EventInput } from './record-events.ts';
@@ -34,10 +33,10 @@ type TaskInput = Resolution & {
 };
 
 /**
- * Resolves the active notifications of a user that match the filter, withdraws their open requests and those of
- * dismissed notifications that match it, and returns them, oldest first. With
- * `occurredUpTo`, notifications that occurred up to then but are published later are resolved too, by
- * insert-publication.ts. Ignores unknown IDs and the IDs of another user's notifications.
+ * Resolves the active notifications of a user that match the filter, withdraws their open requests and those of dismissed
+ * notifications that match it, and returns the IDs of all that it changed, oldest first. With `occurredUpTo`,
+ * notifications that occurred up to then but are published later are resolved too, by insert-publication.ts. Ignores
+ * unknown IDs and the IDs of another user's notifications.
  */
 export async function resolveNotifications(
   { database, announce, outbox, isUpgraded }: NotificationDependencies,
@@ -45,7 +44,7 @@ export async function resolveNotifications(
   filter: ResolveFilter,
   reason: ResolveReason,
   now: Time,
-): Promise<Notification[]> {
+): Promise<string[]> {
   const resolved = await transactionAndCancel({ database, outbox }, [userId], async (run) => {
     const resolution = { userId, reason, now, isUpgraded };
     if ('ids' in filter) {
@@ -58,7 +57,7 @@ export async function resolveNotifications(
     const [notifications] = await Promise.all([run(resolveOfTask, input), stored]);
     return notifications;
   });
-  return announceRecords(announce, userId, 'notifications', resolved);
+  return announceRecords(announce, userId, 'notifications', resolved).map(({ id }) => id);
 }
 
 type IdsInput = Resolution & { ids: readonly string[]; ofTask: string | null };
@@ -76,7 +75,7 @@ const resolveByIds = defineStatement((db, params: Params<IdsInput>) => {
         sql<boolean>`(${ofTask} is null or ${sql.ref('taskId')} = ${ofTask})`,
       ]),
     { status: 'resolved', resolution: param('reason') },
-  ).returningAll('Notification');
+  ).returning(['Notification.id as id', 'Notification.revision as revision']);
 });
 
 const resolveOfTask = defineStatement((db, params: Params<TaskInput>) => {
@@ -95,7 +94,7 @@ const resolveOfTask = defineStatement((db, params: Params<TaskInput>) => {
         sql<boolean>`(${occurredUpTo} is null or ${sql.ref('occurredAt')} <= ${occurredUpTo})`,
       ]),
     { status: 'resolved', resolution: param('reason') },
-  ).returningAll('Notification');
+  ).returning(['Notification.id as id', 'Notification.revision as revision']);
 });
 
 /** Stores `occurredUpTo` and the reason for each kind, unless this time or a later one is stored. */

@@ -29,7 +29,7 @@ builder.mutationField('restoreNotification', (t) =>
     type: RestoreNotificationPayload,
     nullable: true,
     description:
-      'Undoes the dismissal of a notification. It is active again, unless it was resolved, or a later notification has taken its place meanwhile; it is then resolved. If it is not dismissed, nothing changes.',
+      'Undoes the dismissal of a notification. It is active again, unless it was resolved, or a later notification of its task and kind has taken its place meanwhile; it is then resolved. If it is not dismissed, nothing changes.',
     args: {
       input: t.arg({
         type: RestoreNotificationInput,

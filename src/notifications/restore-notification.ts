@@ -11,8 +11,8 @@ import { type EventInput, recordEvents } from './record-events.ts';
 import { changeTime } from './update-with-revisions.ts';
 
 /**
- * Undoes the dismissal of a notification. It is active again, unless it was resolved, or another notification has become
- * active in its slot meanwhile, which supersedes it. Restoring a notification that is not dismissed changes nothing.
+ * Undoes the dismissal of a notification. It is active again, unless it was resolved, or a later notification of its slot
+ * was published meanwhile, which supersedes it. Restoring a notification that is not dismissed changes nothing.
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function restoreNotification(
@@ -50,7 +50,13 @@ const restore = defineStatement((db, params: Params<EventInput & { id: string; n
             .whereRef('Notification.taskId', '=', 'restored.taskId')
             .whereRef('Notification.kind', '=', 'restored.kind')
             .whereRef('Notification.slot', '=', 'restored.slot')
-            .where('Notification.status', '=', sql.lit<'active'>('active'))
+            .where(
+              sql<boolean>`(${ref('Notification.status')} = 'active'
+                or (${ref('Notification.occurredAt')}, ${ref('Notification.createdAt')})
+                  > (${ref('restored.occurredAt')}, ${ref('restored.createdAt')}))`,
+            )
+            .orderBy('Notification.occurredAt', 'desc')
+            .limit(1)
             .as('successor'),
         )
         .where('restored.userId', '=', param('userId'))

@@ -24,23 +24,23 @@ export async function acknowledgeAnswer(
 ): Promise<Notification> {
   const { database, announce } = dependencies;
   const given = await findNotification(database, userId, id);
-  // The task of a notification never changes.
   admit(given);
   // The default of an expired request may not have become its answer yet.
-  if (given.requestState === 'open' && given.onExpiry !== null) await settleIfDue(dependencies, userId, id);
-  const input = { userId, id, receipt: JSON.stringify(receipt) };
+  if (given.requestState === 'open') await settleIfDue(dependencies, userId, id);
+  const input = { userId, id, taskId: given.taskId, receipt: JSON.stringify(receipt) };
   const [acknowledged] = await transaction(database, [userId], (run) => run(storeReceipt, input));
   if (acknowledged !== undefined) {
     announce({ user: userId, topic: 'notifications', revision: acknowledged.revision });
     return acknowledged;
   }
   const found = await findNotification(database, userId, id);
+  admit(found);
   if (found.receipt === null) throw new ConflictError('NOT_ANSWERED', 'The request has no answer.');
   return found;
 }
 
 const storeReceipt = defineStatement(
-  (db, { param }: Params<{ userId: string; id: string; receipt: string }>) =>
+  (db, { param }: Params<{ userId: string; id: string; taskId: string; receipt: string }>) =>
     db
       .with('answered', (db) =>
         db
@@ -48,6 +48,8 @@ const storeReceipt = defineStatement(
           .select('id')
           .where('userId', '=', param('userId'))
           .where('id', '=', param('id'))
+          // The user may have been deleted, and the ID published for another task.
+          .where('taskId', '=', param('taskId'))
           .where('requestState', '=', sql.lit<'answered'>('answered'))
           .where('receipt', 'is', null),
       )

@@ -16,7 +16,9 @@ const PlanAnswerInput = builder.inputType('PlanAnswerInput', {
   description: 'A decision about a plan.',
   fields: (t) => ({
     decision: t.field({ type: PlanDecisionEnum, required: true, description: 'The decision.' }),
-    feedback: t.string({ description: `What the task should consider. ${limit}` }),
+    feedback: t.string({
+      description: `What the task should consider. Blank text is stored as \`null\`. ${limit}`,
+    }),
   }),
 });
 
@@ -87,7 +89,7 @@ export function toGivenAnswer(
   path: Path,
 ): GivenAnswer {
   const [given, ...others] = [
-    plan && { plan: { decision: plan.decision, feedback: plan.feedback ?? null } },
+    plan && { plan: { decision: plan.decision, feedback: plan.feedback?.trim() ? plan.feedback : null } },
     questions && {
       questions: questions.map(({ index, options, other }) => ({ index, options, other: other ?? null })),
     },

@@ -20,7 +20,7 @@ import {
   isSameContent,
   toAnswerContent,
 } from './answer.ts';
-import { isOpenRequest, selectEventType, selectSettlement, settle } from './settle-request.ts';
+import { isDue, isOpenRequest, selectEventType, selectSettlement, settle } from './settle-request.ts';
 
 /** An answer to a notification's request. The ID tells a retry from a second answer. */
 export type AnswerRequest = { id: string; answerId: string; given: GivenAnswer; via: AnswerVia };
@@ -116,10 +116,7 @@ const find = defineRowRead((db, { param }: ReadParams<Key>) =>
   db
     .selectFrom('Notification')
     .select(['kind', 'payload'])
-    .select([
-      isOpenRequest.as('isOpen'),
-      sql<boolean>`coalesce(${sql.ref('expiresAt')} <= clock_timestamp(), false)`.as('isDue'),
-    ])
+    .select([isOpenRequest.as('isOpen'), isDue.as('isDue')])
     .where('userId', '=', param('userId'))
     .where('id', '=', param('id')),
 );
@@ -153,7 +150,7 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
           .selectFrom('found')
           .selectAll()
           .where('settled', 'is not', null)
-          .where(sql<boolean>`(settled = 'expired' or taken or ${answer} is not null)`),
+          .where(sql<boolean>`(settled in ('expired', 'default') or ${answer} is not null)`),
       )
       .with('incremented', (db) => incrementRevision(db, 'notifications', 'settled', param('userId')))
       .with('events', (db) => recordEvents(db, params, 'settled', selectEventType('settled')))

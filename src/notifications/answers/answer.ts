@@ -3,7 +3,12 @@ import { ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path, ValidationIssue } from '../../errors/issue.ts';
 import { isWithinLength } from '../../values/text.ts';
 import type { Time } from '../../values/time.ts';
-import type { NotificationKind, Resolution, ShownResolution } from '../notification.enums.ts';
+import type {
+  NotificationKind,
+  NotificationStatus,
+  Resolution,
+  ShownResolution,
+} from '../notification.enums.ts';
 import type { AskUserQuestion, NotificationPayload } from '../payload.ts';
 import { requirePayload } from '../payload.ts';
 import type {
@@ -194,13 +199,16 @@ export function findAnswerTime(
 export function findRequestState({
   requestState,
   resolvedAt,
+  status,
 }: {
   requestState: StoredRequestState | null;
   resolvedAt: Time | null;
+  status: NotificationStatus;
 }): RequestState {
   if (requestState === 'none') throw new Error('The notification is not a request.');
-  const stored = requestState ?? 'open';
-  return stored === 'open' && resolvedAt !== null ? 'withdrawn' : stored;
+  // The sweep has not converted it yet.
+  if (requestState === null) return resolvedAt === null && status === 'active' ? 'open' : 'withdrawn';
+  return requestState === 'open' && resolvedAt !== null ? 'withdrawn' : requestState;
 }
 
 /**

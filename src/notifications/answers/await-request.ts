@@ -9,7 +9,7 @@ import { toMilliseconds } from '../../values/time.ts';
 import type { Notification } from '../notification.entity.ts';
 import type { NotificationDependencies } from '../publish-notifications.ts';
 import { settleIfDue } from './answer-notification.ts';
-import { asksUser, isOpenRequest } from './settle-request.ts';
+import { asksUser, isDue, isOpenRequest } from './settle-request.ts';
 
 /** The caller of a request, and how it is woken. A `Context` can be passed. */
 export type WaitContext = NotificationDependencies & {
@@ -25,6 +25,7 @@ const properties = [
   'taskId',
   'kind',
   'requestState',
+  'status',
   'resolvedAt',
   'expiresAt',
   'onExpiry',
@@ -74,13 +75,14 @@ export async function awaitRequest(
   }
 }
 
-/** The clocks of gateway and database may differ by a little. */
+/** How long after an expiry it is looked for. The clocks of gateway and database may differ. */
 const EXPIRY_MARGIN_MS = 50;
+const EXPIRY_RETRY_MS = 1000;
 
 function timeToExpiry({ expiresAt }: FoundRequest): number {
-  return expiresAt === null
-    ? Number.POSITIVE_INFINITY
-    : Math.max(0, toMilliseconds(expiresAt) - Date.now()) + EXPIRY_MARGIN_MS;
+  if (expiresAt === null) return Number.POSITIVE_INFINITY;
+  const left = toMilliseconds(expiresAt) - Date.now();
+  return left > 0 ? left + EXPIRY_MARGIN_MS : EXPIRY_RETRY_MS;
 }
 
 /** Reads a request, and stores its expiry first if that is due. Returns the user's revision that it belongs to, too. */
@@ -115,9 +117,7 @@ const find = defineRowRead((db: Kysely<Tables>, { param }: ReadParams<Key>) =>
     .select([...properties])
     .select((eb) => [
       isOpenRequest.as('isOpen'),
-      sql<boolean>`${isOpenRequest} and coalesce(${sql.ref('expiresAt')} <= clock_timestamp(), false)`.as(
-        'isDue',
-      ),
+      sql<boolean>`${isOpenRequest} and ${isDue}`.as('isDue'),
       asksUser.as('isRequest'),
       eb
         .selectFrom('UserRevision')

@@ -132,7 +132,7 @@ export const RequestType = createRecordRef<Notification, SelectedNotification>('
       type: RequestStateEnum,
       description:
         'The state. Independent of the status of the notification: a dismissal leaves a request open.',
-      ...resolveFrom<Notification>()(['requestState', 'resolvedAt'], findRequestState),
+      ...resolveFrom<Notification>()(['requestState', 'resolvedAt', 'status'], findRequestState),
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',

@@ -1,16 +1,20 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { platform, requireOwnTask } from '../../auth/access.ts';
 import { ValidationError } from '../../errors/gateway-errors.ts';
+import { admitLargeReply } from '../../graphql/admit-large-reply.ts';
 import { builder } from '../../graphql/builder.ts';
 import { boundedText, wholeNumberRule } from '../../graphql/rules.ts';
 import { selectedFields } from '../../graphql/selected-fields.ts';
-import { MAX_LENGTH } from '../../values/text.ts';
 import type { Notification } from '../notification.entity.ts';
 import { NotificationUnion } from '../notification-type.graphql.ts';
+import { findLargeSize } from '../notifications.ts';
 import { acknowledgeAnswer } from './acknowledge-answer.ts';
 import { ReceiptOutcomeEnum } from './answer-enums.graphql.ts';
 import { awaitRequest } from './await-request.ts';
 import { RequestType } from './request-type.graphql.ts';
+
+/** The maximum length of the message of a receipt. */
+const MAX_MESSAGE_CHARACTERS = 1000;
 
 /** Proxies often end requests after a minute. */
 const MAX_WAIT_SECONDS = 55;
@@ -63,7 +67,7 @@ const AcknowledgeAnswerInput = builder.inputType('AcknowledgeAnswerInput', {
       required: true,
       description: 'Whether the task could use the answer.',
     }),
-    message: t.string(boundedText('An explanation for the user.', MAX_LENGTH.preview)),
+    message: t.string(boundedText('An explanation for the user.', MAX_MESSAGE_CHARACTERS)),
   }),
 });
 
@@ -98,7 +102,10 @@ builder.mutationField('acknowledgeAnswer', (t) =>
       const receipt = { outcome, message, at: context.now };
       const admit = (notification: Pick<Notification, 'userId' | 'taskId'>) =>
         requireOwnTask(context.viewer, notification);
-      return { notification: await acknowledgeAnswer(context, { userId, id }, receipt, admit) };
+      const notification = await acknowledgeAnswer(context, { userId, id }, receipt, admit);
+      const largeSize = findLargeSize(notification);
+      if (largeSize !== undefined) await admitLargeReply(context, largeSize);
+      return { notification };
     },
   }),
 );

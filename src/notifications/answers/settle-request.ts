@@ -12,10 +12,10 @@ export const asksUser: RawBuilder<boolean> = sql`case kind when 'task_failed' th
 
 /**
  * Whether a notification is an open request. One that a gateway before version 0.3.0 resolved is not. Of one that such a
- * gateway stored, the state may be unknown yet.
+ * gateway stored, the state may be unknown yet; if it was dismissed, it was not meant to be answered.
  */
-export const isOpenRequest: RawBuilder<boolean> = sql`(${ref('resolvedAt')} is null
-  and case when ${ref('requestState')} is null then ${asksUser} else ${ref('requestState')} = 'open' end)`;
+export const isOpenRequest: RawBuilder<boolean> = sql`(${ref('resolvedAt')} is null and case
+  when ${ref('requestState')} is null then status = 'active' and ${asksUser} else ${ref('requestState')} = 'open' end)`;
 
 /** The state of a request as it is shown: `findRequestState` of answer.ts in SQL. Null for other notifications. */
 export const shownState: RawBuilder<string | null> = sql`case when ${ref('requestState')} = 'open'
@@ -24,8 +24,8 @@ export const shownState: RawBuilder<string | null> = sql`case when ${ref('reques
 /** Whether a request is shown as open. */
 export const isOpenState: RawBuilder<boolean> = sql`(${ref('requestState')} = 'open' and ${ref('resolvedAt')} is null)`;
 
-/** Whether an open request has expired. Uses the database's clock, once the user is locked. */
-const isDue = sql<boolean>`coalesce(${ref('expiresAt')} <= clock_timestamp(), false)`;
+/** Whether the time of a request has come. Uses the database's clock, once the user is locked. */
+export const isDue = sql<boolean>`coalesce(${ref('expiresAt')} <= clock_timestamp(), false)`;
 
 /**
  * The notifications that are active or have an open request, which an index finds. What a gateway before version 0.3.0
@@ -34,25 +34,30 @@ const isDue = sql<boolean>`coalesce(${ref('expiresAt')} <= clock_timestamp(), fa
 export const isUnsettled: RawBuilder<boolean> = sql`((status = 'active' or ${ref('requestState')} = 'open')
   and ${ref('resolvedAt')} is null)`;
 
+/** How a request is settled. `default`: its default becomes the answer. */
+type SettledBy = 'answered' | 'expired' | 'withdrawn' | 'default';
+
 /**
- * Selects how a request is settled: `settled`, null if it is not open, and `taken`, whether its default becomes the
- * answer. An expiry that is due comes before anything else that would settle the request.
+ * Selects how a request is settled; null if it is not open. An expiry that is due comes before anything else that would
+ * settle the request. The clock is read once, so that all that depends on it agrees.
  */
 export function selectSettlement(otherwise: 'answered' | 'withdrawn') {
-  return [
-    sql<StoredRequestState | null>`case when not ${isOpenRequest} then null when not ${isDue} then ${sql.lit(otherwise)}
-      when ${ref('onExpiry')} is null then 'expired' else 'answered' end`.as('settled'),
-    sql<boolean>`${isDue} and ${ref('onExpiry')} is not null`.as('taken'),
-  ] as const;
+  return sql<SettledBy | null>`case when not ${isOpenRequest} then null when not ${isDue} then ${sql.lit(otherwise)}
+    when ${ref('onExpiry')} is null then 'expired' else 'default' end`.as('settled');
 }
 
-/** The columns that {@link selectSettlement} adds to a common table expression. */
-export type Settlement = { settled: StoredRequestState | null; taken: boolean };
+/** The column that {@link selectSettlement} adds to a common table expression. */
+export type Settlement = { settled: SettledBy | null };
+
+/** The state of a request that is settled. */
+function stateOf(settled: RawBuilder<unknown>): RawBuilder<StoredRequestState | null> {
+  return sql`(case ${settled} when 'default' then 'answered' else ${settled} end)`;
+}
 
 /**
  * Assigns the columns of notifications that are settled. Notifications without an open request are resolved, and those
  * that were dismissed stay so.
- * @param from the common table expression with the columns of {@link selectSettlement}
+ * @param from the common table expression with the column of {@link selectSettlement}
  * @param resolution the resolution, unless the request expired
  */
 export function settle(
@@ -61,19 +66,19 @@ export function settle(
   resolution: Expression<Resolution>,
   answer?: Expression<Answer>,
 ) {
-  const [settled, taken] = [ref(`${from}.settled`), ref(`${from}.taken`)];
+  const settled = ref(`${from}.settled`);
   return {
     status: sql<'resolved'>`case status when 'active' then 'resolved' else status end`,
-    resolution: sql<Resolution>`case when ${taken} then 'answered' when ${settled} = 'expired' then null
+    resolution: sql<Resolution>`case ${settled} when 'default' then 'answered' when 'expired' then null
       else ${resolution} end`,
     resolvedAt: time,
     updatedAt: time,
-    requestState: sql<StoredRequestState>`coalesce(${settled}, ${ref('requestState')})`,
-    answer: sql<Answer>`case when ${taken} then ${ref('onExpiry')} else ${answer ?? ref('answer')} end`,
+    requestState: sql<StoredRequestState>`coalesce(${stateOf(settled)}, ${ref('requestState')})`,
+    answer: sql<Answer>`case ${settled} when 'default' then ${ref('onExpiry')} else ${answer ?? ref('answer')} end`,
   };
 }
 
 /** The type of the event of a settled request; null if no request was settled. */
 export function selectEventType(from: string): RawBuilder<string | null> {
-  return sql`'notification.' || ${ref(`${from}.settled`)}`;
+  return sql`'notification.' || ${stateOf(ref(`${from}.settled`))}`;
 }

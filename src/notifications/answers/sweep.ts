@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import type { Tables } from '../../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
 import { transaction } from '../../database/transaction.ts';
@@ -103,6 +103,16 @@ const selectUnconverted = (db: Reader) =>
     .where('resolvedAt', 'is', null)
     .where('kind', '<>', sql.lit<'task_failed'>('task_failed'));
 
+/** Selects the keys of a batch, without the users whom another change has locked, for whom the sweep would wait. */
+function skipLockedUsers<Row>(query: SelectQueryBuilder<Tables, 'Notification', Row>) {
+  return query
+    .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
+    .select(['Notification.userId', 'Notification.id'])
+    .limit(sql.lit(BATCH_SIZE))
+    .forUpdate('UserRevision')
+    .skipLocked();
+}
+
 /* The reads, too, run on the connections for changes: a user's short reads do not wait for the sweep. */
 
 /** Finds out whether there is anything to do, without a lock, so that it also works on a standby. */
@@ -115,16 +125,15 @@ const findWork = defineStatement((db, _params: Params<object>) =>
 );
 
 const findDue = defineStatement((db, _params: Params<object>) =>
-  selectDue(db).select(['userId', 'id']).orderBy('expiresAt').limit(sql.lit(BATCH_SIZE)),
+  skipLockedUsers(selectDue(db).orderBy('expiresAt')),
 );
 
-const findRemaining = defineStatement((db, _params: Params<object>) =>
-  selectRemaining(db).select(['userId', 'id']).limit(sql.lit(BATCH_SIZE)),
-);
+const findRemaining = defineStatement((db, _params: Params<object>) => skipLockedUsers(selectRemaining(db)));
 
 /**
  * Stores the state of requests that gateways before version 0.3.0 stored. It changes nothing that clients have, so it
- * needs no revision. A notification that such a gateway resolved keeps no state.
+ * needs no revision. What was dismissed is no request: such a gateway would not have withdrawn it. A notification that
+ * such a gateway resolved keeps no state.
  */
 const convert = defineStatement((db, _params: Params<object>) =>
   db
@@ -133,7 +142,9 @@ const convert = defineStatement((db, _params: Params<object>) =>
     )
     .updateTable('Notification')
     .from('unconverted')
-    .set({ requestState: sql<StoredRequestState>`case when ${asksUser} then 'open' else 'none' end` })
+    .set({
+      requestState: sql<StoredRequestState>`case when status = 'active' and ${asksUser} then 'open' else 'none' end`,
+    })
     .whereRef('Notification.userId', '=', 'unconverted.userId')
     .whereRef('Notification.id', '=', 'unconverted.id')
     .returning('Notification.id as id'),
