@@ -246,8 +246,8 @@ let runs = 0;
 
 test('whatever the order of changes, requests are settled as the model says', async () => {
   const sequences = fc.array(
-    fc.tuple(fc.oneof({ weight: 40, arbitrary: commands }, { weight: 1, arbitrary: deletion }), fc.nat(1)),
-    { minLength: 30, maxLength: 70 },
+    fc.tuple(fc.oneof({ weight: 120, arbitrary: commands }, { weight: 1, arbitrary: deletion }), fc.nat(1)),
+    { minLength: 40, maxLength: 80 },
   );
   await fc.assert(
     fc.asyncProperty(sequences, async (sequence) => {

@@ -53,10 +53,10 @@ const publication = fc
   .record({
     type: fc.constant('publish' as const),
     task: fc.nat(1),
-    kind: fc.constantFrom(...kinds),
+    kind: fc.oneof({ weight: 3, arbitrary: fc.constant(kinds[0]) }, fc.constantFrom(...kinds)),
     scope: fc.constantFrom(...scopes),
     tool: fc.nat(1),
-    minute: fc.nat(5),
+    minute: fc.nat(3),
     expiry: fc.constantFrom('none' as const, 'expires' as const, 'default' as const),
   })
   // Only plans and questions have tool calls, and only requests expire.
@@ -69,7 +69,7 @@ const publication = fc
 
 /** Any change but a deletion. */
 export const commands: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 6, arbitrary: publication },
+  { weight: 8, arbitrary: publication },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -101,7 +101,7 @@ export const commands: fc.Arbitrary<Command> = fc.oneof(
       type: fc.constant('resolve' as const),
       task: fc.nat(1),
       reason,
-      upTo: fc.option(fc.nat(5)),
+      upTo: fc.option(fc.nat(3)),
     }),
   },
 );
