@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { Kind, OperationTypeNode, parse, print } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { grants } from '../../src/auth/scopes.ts';
+import { grants, TASK_SCOPE } from '../../src/auth/scopes.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { type ChatApi, startChatApi } from '../support/chat-api.ts';
 import { graphql, rest } from '../support/client.ts';
@@ -14,6 +14,7 @@ import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import {
+  asMember,
   asPlatform,
   credentialVersion,
   deleteUser,
@@ -21,9 +22,11 @@ import {
   payloads,
   publish,
   putWorkspaces,
+  resolve,
   workspaceInput,
 } from '../support/records.ts';
 import { readReleases } from '../support/releases.ts';
+import { answer, answers, awaitRequest } from '../support/requests.ts';
 import { openStream } from '../support/sse.ts';
 import { member, signToken } from '../support/tokens.ts';
 import { Workload } from '../support/workload.ts';
@@ -82,7 +85,10 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
     await migrating;
     expect(await readReadiness(released)).toMatchObject({ status: 'ready' });
 
-    current = await startTestGateway(settings, database);
+    current = await startTestGateway(
+      { ...settings, OLDEST_GATEWAY_VERSION: release?.version ?? '' },
+      database,
+    );
     expect(await readReadiness(current)).toMatchObject({ status: 'ready' });
   });
 
@@ -171,9 +177,143 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
     });
   });
 
+  describe.each([
+    { name: 'the release', publisher: () => released },
+    { name: 'this version', publisher: () => current },
+  ])('a request that $name publishes', ({ name, publisher }) => {
+    const user = `asked by ${name}`;
+    const { approve } = answers;
+    const ask = async (taskId: string, at = publisher()) =>
+      (await publish(at, user, 'plan_requested', { task: { id: taskId, projectId: 'p' } })).id;
+    const readState = async (id: string) => (await awaitRequest(current, user, id)).state;
+    /** Waits until the sweep has stored the state. */
+    const expectStored = (id: string, expected: object) =>
+      eventually(async () =>
+        expect(
+          await database.sql(
+            `select status, request_state as state, answer ->> 'answerId' as answer from notification
+              where user_id = $1 and id = $2`,
+            [user, id],
+          ),
+        ).toEqual([{ answer: null, ...expected }]),
+      );
+
+    test.each<[NotificationKind, object]>([
+      ['plan_requested', answers.approve],
+      ['question_requested', answers.first],
+      ['task_response_ready', answers.reply],
+    ])('is answered, at once and once: %s', async (kind, content) => {
+      const { id } = await publish(publisher(), user, kind);
+      expect(await readState(id)).toBe('OPEN');
+
+      expect(await answer(current, user, { id, answerId: 'first', ...content })).toMatchObject({
+        __typename: 'AnswerStored',
+      });
+
+      expect(await answer(current, user, { id, answerId: 'second', ...content })).toMatchObject({
+        __typename: 'AlreadySettled',
+        answer: { answerId: 'first' },
+      });
+      const query = 'query ($id: ID!) { notification(id: $id) { ... on UserNotification { status } } }';
+      for (const gateway of [released, current])
+        expect(await asMember(gateway, user, query, { id })).toEqual({
+          notification: { status: 'RESOLVED' },
+        });
+      await expectStored(id, { status: 'resolved', state: 'answered', answer: 'first' });
+    });
+
+    test('is listed as open, also if the release dismissed it, and can then be answered', async () => {
+      const id = await ask('dismissed');
+      await dismiss(released, user, [id]);
+      const query = `{ notifications(filter: { requestStates: [OPEN] }) { nodes { ... on UserNotification { id } } } }`;
+      await eventually(async () =>
+        expect((await asMember(current, user, query)).notifications.nodes).toContainEqual({ id }),
+      );
+
+      expect(await answer(current, user, { id, answerId: 'a', ...approve })).toMatchObject({
+        __typename: 'AnswerStored',
+        notification: { status: 'DISMISSED' },
+      });
+
+      await expectStored(id, { status: 'dismissed', state: 'answered', answer: 'a' });
+    });
+
+    test.each<[string, string, (id: string, taskId: string) => Promise<unknown>]>([
+      ['superseded', 'resolved', (_id, taskId) => ask(taskId, released)],
+      ['resolved', 'resolved', (_id, taskId) => resolve(released, user, taskId, 'RESUMED')],
+      [
+        'resolved and dismissed',
+        'dismissed',
+        async (id, taskId) => {
+          await resolve(released, user, taskId, 'RESUMED');
+          await dismiss(released, user, [id]);
+        },
+      ],
+    ])('and the release %s is withdrawn, and who waits learns it', async (how, status, settle) => {
+      const id = await ask(how);
+      const waiting = awaitRequest(current, user, id, 55);
+      await settle(id, how);
+
+      expect((await waiting).state).toBe('WITHDRAWN');
+      expect(await answer(current, user, { id, ...approve })).toMatchObject({
+        __typename: 'AlreadySettled',
+        state: 'WITHDRAWN',
+        answer: null,
+      });
+      // The release stores no state of requests that it published.
+      await expectStored(id, { status, state: publisher() === released ? null : 'withdrawn' });
+    });
+
+    test('and that was answered keeps its answer, whatever the release does', async () => {
+      const id = await ask('kept');
+      await answer(current, user, { id, answerId: 'a', ...approve });
+
+      await resolve(released, user, 'kept', 'RESUMED');
+      await ask('kept', released);
+      await dismiss(released, user, [id]);
+
+      expect(await answer(current, user, { id, ...approve })).toMatchObject({
+        state: 'ANSWERED',
+        answer: { answerId: 'a' },
+      });
+      await expectStored(id, { status: 'dismissed', state: 'answered', answer: 'a' });
+    });
+
+    test('is answered or withdrawn, not both, if the release settles it concurrently', async () => {
+      const outcomes = await Promise.all(
+        Array.from({ length: 30 }, async (_, number) => {
+          const id = await ask(`race-${number}`);
+          const settle =
+            number % 2 === 0
+              ? resolve(released, user, `race-${number}`, 'RESUMED')
+              : ask(`race-${number}`, released);
+          const [result] = await Promise.all([
+            answer(current, user, { id, answerId: 'a', ...approve }),
+            settle,
+          ]);
+          const isAnswered = result.__typename === 'AnswerStored';
+          expect(result).toMatchObject(isAnswered ? {} : { state: 'WITHDRAWN', answer: null });
+          return { id, isAnswered };
+        }),
+      );
+
+      for (const { id, isAnswered } of outcomes) {
+        expect(await readState(id)).toBe(isAnswered ? 'ANSWERED' : 'WITHDRAWN');
+        const withdrawn = publisher() === released ? null : 'withdrawn';
+        await expectStored(id, {
+          status: 'resolved',
+          state: isAnswered ? 'answered' : withdrawn,
+          answer: isAnswered ? 'a' : null,
+        });
+      }
+    });
+  });
+
   test("the release's examples run at both, except those whose names the change log replaces", async () => {
     const replaced: string[] = [];
-    const token = await signToken({ sub: 'alice', org_id: 'acme', scope: [...grants.keys()].join(' ') });
+    // A token with the scope of tasks can have no other.
+    const all = [...grants.keys()].filter((scope) => scope !== TASK_SCOPE);
+    const token = await signToken({ sub: 'alice', org_id: 'acme', scope: all.join(' ') });
     for (const { path, document, variables } of await readReleaseExamples(folder)) {
       for (const gateway of [released, current]) {
         const { status, errors } = await graphql(gateway, document, variables, { token });

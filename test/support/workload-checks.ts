@@ -28,10 +28,10 @@ async function checkNotifications({ database, account }: Workload, userId: strin
   expect(sorted(dismissed)).toEqual(
     sorted(rows.flatMap(({ id, status }) => (status === 'dismissed' ? [id] : []))),
   );
-  // A notification that was published after a resolution that covers its time is resolved (`answered`) too, but no
+  // A notification that was published after a resolution that covers its time is resolved (`resumed`) too, but no
   // resolution returned it.
   expect(new Set(resolved).size).toBe(resolved.length);
-  for (const { id, reason } of rows) if (resolved.includes(String(id))) expect(reason).toBe('answered');
+  for (const { id, reason } of rows) if (resolved.includes(String(id))) expect(reason).toBe('resumed');
   await checkRevisions({ database }, userId, rows);
 
   for (const group of Map.groupBy(rows, ({ task, kind }) => `${task} ${kind}`).values()) {

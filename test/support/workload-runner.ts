@@ -92,7 +92,7 @@ async function resolve(
   const query = `mutation ($input: ResolveNotificationsInput!) {
     resolveNotifications(input: $input) { notifications { ... on UserNotification { id } } }
   }`;
-  const input = { userId, taskId: operation.task, reason: 'ANSWERED_ELSEWHERE', before };
+  const input = { userId, taskId: operation.task, reason: 'RESUMED', before };
   resolved.push(...toIds((await workload.send(index, query, { input })).resolveNotifications));
 }
 
