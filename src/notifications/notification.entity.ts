@@ -65,7 +65,11 @@ export const NotificationSchema = defineEntity({
       properties: ['userId', 'taskId', 'kind'],
       where: "status = 'active' or request_state = 'open'",
     },
-    { name: 'notification_expiry', properties: ['expiresAt'], where: "request_state = 'open'" },
+    {
+      name: 'notification_expiry',
+      properties: ['expiresAt'],
+      where: "request_state = 'open' and expires_at is not null",
+    },
     {
       name: 'notification_to_withdraw',
       properties: ['userId', 'id'],

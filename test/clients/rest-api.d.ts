@@ -323,7 +323,7 @@ export interface components {
             project_repo_url: string | null;
         };
         /**
-         * @description The status of a notification. `active`: the notification needs the user's attention. `resolved`: the platform resolved the notification, because it was answered, the task resumed or was deleted, or a later notification replaced it. `dismissed`: the user dismissed the notification.
+         * @description The status of a notification. `active`: the notification needs the user's attention. `resolved`: the user answered, the request expired, the platform resolved the notification, or a later notification replaced it. `dismissed`: the user dismissed the notification.
          * @enum {string}
          */
         NotificationStatus: "active" | "resolved" | "dismissed";

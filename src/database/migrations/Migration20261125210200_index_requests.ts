@@ -18,7 +18,10 @@ export class Migration20261125210200_index_requests extends IndexMigration {
       name: 'notification_unsettled',
       on: `"notification" ("user_id", "task_id", "kind") where status = 'active' or request_state = 'open'`,
     },
-    { name: 'notification_expiry', on: `"notification" ("expires_at") where request_state = 'open'` },
+    {
+      name: 'notification_expiry',
+      on: `"notification" ("expires_at") where request_state = 'open' and expires_at is not null`,
+    },
     {
       name: 'notification_to_withdraw',
       on: `"notification" ("user_id", "id") where request_state = 'open' and resolved_at is not null`,
