@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startChatApi } from './support/chat-api.ts';
-import { graphql } from './support/client.ts';
+import { graphql, rest } from './support/client.ts';
 import { waitingSessions } from './support/database.ts';
 import { listStored, putContact } from './support/delivery.ts';
 import { eventually } from './support/eventually.ts';
@@ -220,6 +220,26 @@ describe('the first answer wins', () => {
       });
     }
     expect(await events('settled')).toEqual([`answered ${id}`]);
+  });
+
+  test('a retry over the other API returns the stored answer too', async () => {
+    const [first, second] = [await publish(gateway, 'both'), await publish(gateway, 'both')];
+    const token = await member('both');
+    const post = (id: string) =>
+      rest(gateway, 'POST', `/user/notifications/${id}/answer`, {
+        token,
+        body: { answer_id: 'a', plan: { decision: 'approve' } },
+      });
+
+    await answer('both', { id: first.id, answerId: 'a', ...approve });
+    const { status, body } = await post(first.id);
+    expect([status, body.answer.via]).toEqual([200, 'graphql']);
+
+    await post(second.id);
+    expect(await answer('both', { id: second.id, answerId: 'a', ...approve })).toMatchObject({
+      __typename: 'AnswerStored',
+      answer: { via: 'REST' },
+    });
   });
 
   test('the same answer ID can answer several notifications', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type GraphQLReply, graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';
-import { asPlatform, type Kind, payloads, publish, resolve } from './support/records.ts';
+import { asMember, asPlatform, type Kind, payloads, publish, resolve } from './support/records.ts';
 import {
   acknowledge as acknowledgeAt,
   answer,
@@ -358,6 +358,42 @@ describe('the content of a request', () => {
 
     expect(extensionsOf(reply).errors).toMatchObject([{ location: 'input.notifications[1].expiresAt' }]);
   });
+});
+
+test('lists are filtered by the state of requests, as it is shown', async () => {
+  const settle: Record<string, (id: string) => Promise<unknown>> = {
+    OPEN: (id) => dismiss(gateway, 'filter', [id]),
+    ANSWERED: (id) => answer(gateway, 'filter', { id, ...answers.approve }),
+    EXPIRED: async (id) => {
+      await makeExpired(gateway.database, 'filter', id);
+      await answer(gateway, 'filter', { id, ...answers.approve });
+    },
+    // As a gateway of the previous version does.
+    WITHDRAWN: (id) =>
+      gateway.database.sql(`update notification set status = 'resolved', resolved_at = now() where id = $1`, [
+        id,
+      ]),
+  };
+  await publish(gateway, 'filter', 'task_failed');
+  const ids = new Map<string, string>();
+  for (const [state, run] of Object.entries(settle)) {
+    const { id } = await publish(gateway, 'filter', 'plan_requested', { expiresInSeconds: 600 });
+    ids.set(state, id);
+    await run(id);
+  }
+  const query = `query ($states: [RequestState!]) { notifications(filter: { requestStates: $states }) {
+    totalCount nodes { ... on UserNotification { id } } } }`;
+  const list = async (...states: string[]) => {
+    const { notifications } = await asMember(gateway, 'filter', query, { states });
+    expect(notifications.totalCount).toBe(notifications.nodes.length);
+    return notifications.nodes.map(({ id }: { id: string }) => id);
+  };
+
+  for (const [state, id] of ids) expect(await list(state)).toEqual([id]);
+  expect(await list('OPEN', 'OPEN')).toEqual([ids.get('OPEN')]);
+  expect(await list('OPEN', 'WITHDRAWN')).toEqual([ids.get('WITHDRAWN'), ids.get('OPEN')]);
+  expect(await list(...ids.keys())).toEqual([...ids.values()].toReversed());
+  expect(await list()).toEqual([]);
 });
 
 describe('acknowledging', () => {
