@@ -16,6 +16,7 @@ import {
   publishNotifications,
 } from '../src/notifications/publish-notifications.ts';
 import { resolveNotifications } from '../src/notifications/resolve-notifications.ts';
+import { restoreNotification } from '../src/notifications/restore-notification.ts';
 import { deleteBatch } from '../src/notifications/retention.ts';
 import { toTime } from '../src/values/time.ts';
 import { openTestDatabase, type TestDatabase } from './support/database.ts';
@@ -256,6 +257,25 @@ describe('what a gateway of the previous version left', () => {
       requestState: 'withdrawn',
       answer: null,
     });
+  });
+
+  test('dismissed, while it published a successor: it is open until it is restored, and then withdrawn', async () => {
+    const taskId = randomUUID();
+    const [id, successor] = [await publishPlan(null, taskId), await publishPlan(null)];
+    await change(id, `status = 'dismissed', dismissed_at = now()`);
+    await change(successor, `task_id = '${taskId}'`);
+    expect(await wait(id)).toMatchObject({ requestState: 'open', resolvedAt: null });
+
+    expect(await restoreNotification(dependencies, USER, id, now())).toMatchObject({
+      status: 'resolved',
+      resolution: 'superseded',
+    });
+    expect(await approve(id)).toMatchObject({ state: 'withdrawn', answer: null });
+    await sweepRequests(dependencies);
+
+    expect(await findNotification(opened, USER, id)).toMatchObject({ requestState: 'withdrawn' });
+    expect(await findNotification(opened, USER, successor)).toMatchObject({ requestState: 'open' });
+    expect((await listEvents(database, USER)).slice(-2)).toEqual([`restored ${id}`, `withdrawn ${id}`]);
   });
 
   test('published or dismissed: it is open, before and after the sweep converts it', async () => {
