@@ -209,6 +209,24 @@ const examples: Readonly<Record<string, [record: Values, change: Values]>> = {
     },
     { counts: {}, isSettled: true, notifications: BIG + 1 },
   ],
+  PlatformEvent: [
+    {
+      id: BIG,
+      position: null,
+      userId: "o'hara",
+      type: 'notification.answered',
+      notificationId: 'n',
+      taskId: 't',
+      credentialVersion: null,
+      channel: null,
+      at: time,
+    },
+    { position: BIG + 1, type: 'contact.suspended', notificationId: null, taskId: null, channel: 'chat' },
+  ],
+  PlatformFeed: [
+    { isOnly: true, lastPosition: 0, deletedTo: 0 },
+    { lastPosition: BIG, deletedTo: 1 },
+  ],
   DatabaseEpoch: [{ isOnly: true, epoch: UUID }, { epoch: UUID.replace('5f', '6f') }],
 };
 
@@ -228,12 +246,17 @@ test.each(entities.map(({ meta }) => meta.className))(
     unguarded.orm.config.set('subscribers', []);
     const fork = () => unguarded.orm.em.fork({ freshEventManager: true });
     try {
-      const { class: Entity, props, primaryKeys } = unguarded.orm.getMetadata().getByClassName(className);
+      const {
+        class: Entity,
+        tableName,
+        props,
+        primaryKeys,
+      } = unguarded.orm.getMetadata().getByClassName(className);
       const [record, change] = examples[className] ?? expect.unreachable();
       expect(Object.keys(record).sort()).toEqual(props.map(({ name }) => name).sort());
-      if (className === 'DatabaseEpoch' || className === 'Statistics') {
+      if (primaryKeys.includes('isOnly')) {
         // These tables have one row.
-        await database.sql(`delete from ${className === 'Statistics' ? 'statistics' : 'database_epoch'}`);
+        await database.sql(`delete from ${tableName}`);
       }
       const key = Object.fromEntries(primaryKeys.map((name) => [name, record[name]]));
       const load = async (em = fork()) => {

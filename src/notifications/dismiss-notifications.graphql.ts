@@ -9,7 +9,7 @@ import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import { findLargeSize, type SelectedNotification } from './notifications.ts';
-import { readForReply, replyLimit } from './read-for-reply.ts';
+import { readForReply, replyLimit } from './read-for-reply.graphql.ts';
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
   description: 'The notification to dismiss.',
