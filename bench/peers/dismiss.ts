@@ -8,19 +8,23 @@ const COLUMNS =
 const qualified = COLUMNS.replaceAll(/\w+/g, 'notification.$&');
 
 /**
- * A copy of the gateway's statement (dismiss-notifications.ts), which locks the user, increments the revision and
- * dismisses the notification.
+ * A copy of the gateway's statement (dismiss-notifications.ts), which locks the user, increments the revision, inserts a
+ * platform event and dismisses the notification.
  */
 const DISMISS = `
   with
     locked as (select user_id from user_revision where user_id = $1 for update),
     undismissed as (
-      select notification.id from notification join locked on locked.user_id = notification.user_id
+      select notification.id, notification.task_id from notification join locked on locked.user_id = notification.user_id
       where notification.id = $2 and notification.status <> 'dismissed' for update of notification
     ),
     raised as (
       update user_revision set notifications = notifications + 1
       where user_id = $1 and exists (select id from undismissed) returning notifications as revision
+    ),
+    events as (
+      insert into platform_event (user_id, type, notification_id, task_id, at)
+      select $1, 'notification.dismissed', id, task_id, clock_timestamp() from undismissed
     )
   update notification
   set status = 'dismissed', revision = raised.revision,

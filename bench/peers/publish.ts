@@ -49,5 +49,13 @@ function toDraft({ task, payload, occurredAt, ...input }: Input) {
     workspaceId: null,
     payload: JSON.stringify(payload.planRequested),
     occurredAt: toTime(new Date(occurredAt)),
+    slot: '',
+    everySlot: true,
+    isRequest: true,
+    expiresAt: null,
+    expiresInSeconds: null,
+    onExpiry: null,
+    maxOpen: null,
+    isUpgraded: true,
   };
 }
