@@ -34,6 +34,8 @@ export function startPositioning({ database, announce, log, sweepMs }: Positioni
   const finished = run();
   return {
     notice(changes) {
+      // Aborting again would create an error for every change.
+      if (sleep.signal.aborted) return;
       const mayHaveEvents = ({ topic }: Change) => topic !== 'workspaces' && topic !== 'platformEvents';
       if ('user' in changes ? mayHaveEvents(changes) : changes.some(mayHaveEvents)) sleep.abort();
     },
