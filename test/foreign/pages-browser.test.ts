@@ -58,6 +58,7 @@ describe.skipIf(!hasBrowser)(
           'GET /user/notification-counts Count active notifications (extension)',
           'POST /user/notifications/{id}/dismiss Dismiss a notification',
           'POST /user/notifications/dismiss Dismiss several notifications (extension)',
+          'POST /user/notifications/{id}/answer Answer a notification (extension)',
           'GET /user/notification-preferences List notification preferences (extension)',
           'PUT /user/notification-preferences Update notification preferences',
           'PATCH /user/notification-preferences Change some notification preferences (extension)',
