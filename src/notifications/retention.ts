@@ -4,6 +4,7 @@ import { advisoryLocks } from '../database/advisory-locks.ts';
 import { getKysely, type Tables } from '../database/database.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
+import { type Repeating, repeat } from '../repeat.ts';
 import { type Time, toTime } from '../values/time.ts';
 import { isOpenState } from './answers/settle-request.ts';
 import { TaskResolutionSchema } from './notification.entity.ts';
@@ -19,39 +20,22 @@ const DAY_MS = 86_400_000;
  * Immediately, and then every hour until it is stopped, deletes the settled notifications that were last changed more
  * than `days` days ago, except those whose request is open. With `days` 0, it deletes none.
  */
-export function startRetention(
-  dependencies: ChangeDependencies,
-  days: number,
-  log: Log,
-): { stop(): Promise<void> } {
+export function startRetention(dependencies: ChangeDependencies, days: number, log: Log): Repeating {
   if (days === 0) return { stop: async () => undefined };
-  let isStopped = false;
-  const run = async () => {
-    try {
-      let deleted = 0;
-      const before = toTime(new Date(Date.now() - days * DAY_MS));
-      while (!isStopped) {
-        const batch = await deleteBatch(dependencies, before);
-        if (batch === undefined) break;
-        deleted += batch;
-      }
-      await deleteResolutions(dependencies.database.fork(), before);
-      if (deleted > 0) log.info({ deleted, days }, 'deleted settled notifications');
-    } catch (error) {
-      log.warn({ err: error }, 'deleting settled notifications failed; retrying in an hour');
+  const run = async (signal: AbortSignal) => {
+    let deleted = 0;
+    const before = toTime(new Date(Date.now() - days * DAY_MS));
+    while (!signal.aborted) {
+      const batch = await deleteBatch(dependencies, before);
+      if (batch === undefined) break;
+      deleted += batch;
     }
+    await deleteResolutions(dependencies.database.fork(), before);
+    if (deleted > 0) log.info({ deleted, days }, 'deleted settled notifications');
+    return INTERVAL_MS;
   };
-  let running = run();
-  const timer = setInterval(() => {
-    running = running.then(run);
-  }, INTERVAL_MS);
-  return {
-    async stop() {
-      isStopped = true;
-      clearInterval(timer);
-      await running;
-    },
-  };
+  const message = 'deleting settled notifications failed; retrying in an hour';
+  return repeat(run, { log, message, retryMs: INTERVAL_MS });
 }
 
 /**

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { type Database, getKysely } from '../database/database.ts';
 import type { Log } from '../log.ts';
+import { type Repeating, repeat } from '../repeat.ts';
 import { type Time, toTime } from '../values/time.ts';
 
 /** How long events are kept. */
@@ -15,28 +16,16 @@ const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /** Immediately, and then every hour until it is stopped, deletes the events that are older than seven days. */
-export function startFeedRetention(database: Database, log: Log): { stop(): Promise<void> } {
-  let isStopped = false;
-  const run = async () => {
-    try {
-      const before = toTime(new Date(Date.now() - RETENTION_DAYS * DAY_MS));
-      let deleted = BATCH_SIZE;
-      while (!isStopped && deleted === BATCH_SIZE) deleted = await deleteOldEvents(database.fork(), before);
-    } catch (error) {
-      log.warn({ err: error }, 'deleting old platform events failed; retrying in an hour');
-    }
+export function startFeedRetention(database: Database, log: Log): Repeating {
+  const run = async (signal: AbortSignal) => {
+    const before = toTime(new Date(Date.now() - RETENTION_DAYS * DAY_MS));
+    let deleted = BATCH_SIZE;
+    while (!signal.aborted && deleted === BATCH_SIZE)
+      deleted = await deleteOldEvents(database.fork(), before);
+    return INTERVAL_MS;
   };
-  let running = run();
-  const timer = setInterval(() => {
-    running = running.then(run);
-  }, INTERVAL_MS);
-  return {
-    async stop() {
-      isStopped = true;
-      clearInterval(timer);
-      await running;
-    },
-  };
+  const message = 'deleting old platform events failed; retrying in an hour';
+  return repeat(run, { log, message, retryMs: INTERVAL_MS });
 }
 
 /**

@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import type { Tables } from '../../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
 import { transaction } from '../../database/transaction.ts';
 import type { Log } from '../../log.ts';
+import { type Repeating, repeat } from '../../repeat.ts';
 import { incrementRevision } from '../../revisions/increment-revision.ts';
 import type { NotificationDependencies } from '../publish-notifications.ts';
 import { type EventInput, recordEvents } from '../record-events.ts';
@@ -23,29 +23,12 @@ const BATCH_SIZE = 500;
  * left. Those settle notifications without knowing requests, and store requests without a state. Several gateways may
  * sweep at once, because each step changes only what is still to be changed.
  */
-export function startRequestSweep(
-  dependencies: NotificationDependencies,
-  log: Log,
-): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const running = run();
-  return {
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
-
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      const isFull = await sweepRequests(dependencies, signal).catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ err: error }, 'settling requests failed; retrying');
-        return false;
-      });
-      if (!isFull) await pause(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
-    }
-  }
+export function startRequestSweep(dependencies: NotificationDependencies, log: Log): Repeating {
+  return repeat(async (signal) => ((await sweepRequests(dependencies, signal)) ? 0 : INTERVAL_MS), {
+    log,
+    message: 'settling requests failed; retrying',
+    retryMs: INTERVAL_MS,
+  });
 }
 
 /**
