@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => races.close());
 
-test(`in ${ROUNDS} races of 24 answers, one wins, and all callers are told so`, async () => {
+test(`in ${ROUNDS} races of 24 answers, one wins, and all callers receive it`, async () => {
   expect.hasAssertions();
   for (let round = 1; round <= ROUNDS; round += 1)
     await races.run(round, { kills: round % KILL_EVERY === 0 });

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => races.close());
 
-test('of 24 answers over two gateways, of which one is killed, one wins, and all callers are told so', async () => {
+test('of 24 answers over two gateways, of which one is killed, one wins, and all callers receive it', async () => {
   expect.hasAssertions();
   for (let round = 1; round <= ROUNDS; round += 1) await races.run(round);
   await races.checkFeed();

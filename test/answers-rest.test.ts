@@ -13,7 +13,7 @@ afterAll(() => gateway.close());
 const post = async (userId: string, id: string, body: object) =>
   rest(gateway, 'POST', `/user/notifications/${id}/answer`, { token: await member(userId), body });
 
-test('the first answer is returned, also to a retry, and others are told who was first', async () => {
+test('the first answer is returned, also to a retry, and in the conflict of others', async () => {
   const { id } = await publish(gateway, 'rest', 'question_requested');
   const questions = [{ index: 0, options: [1] }];
   const first = await post('rest', id, { answer_id: 'a', questions });
