@@ -1,6 +1,8 @@
+import type { QueryResultRow } from 'pg';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import type { Database } from './database.ts';
+import { runStatement, type Statement } from './statement.ts';
 import { type Run, transaction } from './transaction.ts';
 
 /** The statements that the delivery of notifications adds to the changes of other features. */
@@ -40,4 +42,18 @@ export async function transactionAndCancel<Result>(
     const [result] = await Promise.all([work(run), outbox.cancelUnwanted(run, users)]);
     return result;
   });
+}
+
+/**
+ * Runs a change of one statement, which locks the user itself, and cancels the user's deliveries that it made unwanted.
+ * Without channels there are none to cancel, and a single statement costs less than a transaction.
+ */
+export async function runAndCancel<Input extends { userId: string }, Row extends QueryResultRow>(
+  { database, outbox }: Pick<CancelDependencies, 'database'> & { readonly outbox: Outbox },
+  statement: Statement<Input, Row>,
+  input: Input,
+): Promise<Row[]> {
+  return outbox.channels.size === 0
+    ? runStatement(database, statement, input)
+    : transactionAndCancel({ database, outbox }, [input.userId], (run) => run(statement, input));
 }

@@ -98,14 +98,15 @@ export const notAheadRule = {
     ),
 };
 
-const YEAR_MS = 365 * 24 * 3_600_000;
+/** 365 days. */
+export const YEAR_SECONDS = 31_536_000;
 
 /** A timestamp at most a year ahead. */
 export const withinYearRule = {
   schema: z
     .custom<Time>()
     .refine(
-      (time) => toMilliseconds(time) <= Date.now() + YEAR_MS,
+      (time) => toMilliseconds(time) <= Date.now() + 1000 * YEAR_SECONDS,
       'must not be more than a year in the future',
     ),
 };

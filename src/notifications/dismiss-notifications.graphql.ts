@@ -1,5 +1,4 @@
 import { accountWrite } from '../auth/access.ts';
-import { admitLargeReply } from '../graphql/admit-large-reply.ts';
 import { builder } from '../graphql/builder.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { readBySubfields, reads } from '../graphql/selected-fields.ts';
@@ -8,8 +7,8 @@ import { type DismissFilter, dismissNotification, dismissNotifications } from '.
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
-import { findLargeSize, type SelectedNotification } from './notifications.ts';
-import { readForReply, replyLimit } from './read-for-reply.graphql.ts';
+import type { SelectedNotification } from './notifications.ts';
+import { admitNotification, readForReply, replyLimit } from './read-for-reply.graphql.ts';
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
   description: 'The notification to dismiss.',
@@ -45,8 +44,7 @@ builder.mutationField(dismissNotificationField, (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const notification = await dismissNotification(context, context.viewer.userId, input.id, context.now);
-      const largeSize = findLargeSize(notification);
-      if (largeSize !== undefined) await admitLargeReply(context, largeSize);
+      await admitNotification(context, notification);
       return { notification };
     },
   }),

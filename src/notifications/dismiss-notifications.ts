@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { transactionAndCancel } from '../database/outbox.ts';
-import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import { runAndCancel, transactionAndCancel } from '../database/outbox.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
@@ -28,11 +28,7 @@ export async function dismissNotification(
 ): Promise<Notification> {
   const input = { userId, id, now, isUpgraded };
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    // Without channels there are no deliveries to cancel, and a single statement costs less than a transaction.
-    const [dismissed] =
-      outbox.channels.size === 0
-        ? await runStatement(database, dismiss, input)
-        : await transactionAndCancel({ database, outbox }, [userId], (run) => run(dismiss, input));
+    const [dismissed] = await runAndCancel({ database, outbox }, dismiss, input);
     if (dismissed !== undefined) {
       announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
       return dismissed;

@@ -4,19 +4,16 @@ import { builder } from '../graphql/builder.ts';
 import { boundedText, jsonRuleFor } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
 import { TaskStatusEnum } from './notification-enums.graphql.ts';
-import type { NotificationContent, TaskResultPayload } from './payload.ts';
+import { MAX_OPTIONS, MAX_QUESTIONS, type NotificationContent, type TaskResultPayload } from './payload.ts';
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
-
-/** Far above real requests. A longer list is rejected without checking its items, each of which could have an error. */
-const MAX_QUESTIONS = 50;
-const MAX_OPTIONS = 50;
 
 /** The maximum size of `input`, so that a page of notifications is not too large to send. */
 const MAX_INPUT_BYTES = 256 * 1024;
 
 const inputBytesNote = 'At most 256 KiB (262,144 bytes) as JSON in UTF-8, without spaces.';
 
+/** A longer list is rejected without checking its items, each of which could have an error. */
 const QuestionInput = z.looseObject({
   questions: z
     .array(

@@ -23,6 +23,10 @@ export type AskUserQuestion = {
   multiSelect?: boolean | null | undefined;
 };
 
+/** The maximum numbers of questions, and of options of each: far above real requests. */
+export const MAX_QUESTIONS = 50;
+export const MAX_OPTIONS = 50;
+
 /** Questions to the user. `input` has at least `questions`. */
 export type QuestionRequestedPayload = {
   toolId: string;

@@ -12,6 +12,7 @@ import {
   notAheadRule,
   wholeNumberRule,
   withinYearRule,
+  YEAR_SECONDS,
 } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
 import { asksUser, toAnswerContent } from './answers/answer.ts';
@@ -42,9 +43,6 @@ const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
 
 /** The maximum number of open requests that a task token may publish. */
 const MAX_OPEN_OF_TASK = 20;
-
-/** A year. */
-const MAX_EXPIRY_SECONDS = 31_536_000;
 
 const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
   description: 'A notification to publish.',
@@ -91,7 +89,7 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     expiresInSeconds: t.int({
       description:
         'The time from publication until an open request expires, 1 to 31,536,000 seconds. Not allowed with `expiresAt`.',
-      validate: wholeNumberRule(1, MAX_EXPIRY_SECONDS),
+      validate: wholeNumberRule(1, YEAR_SECONDS),
     }),
     onExpiry: t.field({
       type: DefaultAnswerInput,

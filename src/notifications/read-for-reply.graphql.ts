@@ -4,7 +4,13 @@ import { admitLargeReply } from '../graphql/admit-large-reply.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import { readWithinShare } from '../graphql/connection.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
-import { listNotifications, readNotificationTexts, type SelectedNotification } from './notifications.ts';
+import type { Notification } from './notification.entity.ts';
+import {
+  findLargeSize,
+  listNotifications,
+  readNotificationTexts,
+  type SelectedNotification,
+} from './notifications.ts';
 
 /** The maximum number of notifications in the reply of a mutation. */
 const MAX_RETURNED = 1000;
@@ -31,4 +37,10 @@ export async function readForReply(
     },
     { backwards: true, limit: Math.min(ids.length, MAX_RETURNED) },
   );
+}
+
+/** Waits until the reply may contain a notification that a mutation changed, if it is large. */
+export async function admitNotification(context: Context, notification: Notification): Promise<void> {
+  const largeSize = findLargeSize(notification);
+  if (largeSize !== undefined) await admitLargeReply(context, largeSize);
 }

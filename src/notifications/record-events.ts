@@ -3,7 +3,7 @@ import type { Tables } from '../database/database.ts';
 import type { Params } from '../database/statement.ts';
 import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 
-/** The inputs of a change that the platform is told of, if no gateway before version 0.3.0 uses the database. */
+/** The inputs of a change that writes platform events, if no gateway before version 0.3.0 uses the database. */
 export type EventInput = { userId: string; isUpgraded: boolean };
 
 /**

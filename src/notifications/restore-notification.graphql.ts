@@ -1,9 +1,8 @@
 import { accountWrite } from '../auth/access.ts';
-import { admitLargeReply } from '../graphql/admit-large-reply.ts';
 import { builder } from '../graphql/builder.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
-import { findLargeSize } from './notifications.ts';
+import { admitNotification } from './read-for-reply.graphql.ts';
 import { restoreNotification } from './restore-notification.ts';
 
 const RestoreNotificationInput = builder.inputType('RestoreNotificationInput', {
@@ -39,8 +38,7 @@ builder.mutationField('restoreNotification', (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const notification = await restoreNotification(context, context.viewer.userId, input.id, context.now);
-      const largeSize = findLargeSize(notification);
-      if (largeSize !== undefined) await admitLargeReply(context, largeSize);
+      await admitNotification(context, notification);
       return { notification };
     },
   }),

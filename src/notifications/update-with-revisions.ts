@@ -31,7 +31,7 @@ export function updateWithRevisions(
       db
         .selectFrom('Notification')
         .select(['id', 'taskId'])
-        .select(selectSettlement('withdrawn'))
+        .$if(!isDismissal, (rows) => rows.select(selectSettlement('withdrawn')))
         .select(sql<number>`row_number() over (order by ${sql.ref('createdAt')}, id)`.as('place'))
         .where('userId', '=', param('userId'))
         .where(condition),

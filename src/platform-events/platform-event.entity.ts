@@ -3,7 +3,7 @@ import { enumColumn, idColumn, timeColumn } from '../database/columns.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import { platformEventTypes } from './platform-event.enums.ts';
 
-/** A change that the platform is told of. It contains IDs only, and no text of the user. */
+/** A change that is reported to the platform. It contains IDs only, and no text of the user. */
 export const PlatformEventSchema = defineEntity({
   name: 'PlatformEvent',
   tableName: 'platform_event',

@@ -1,7 +1,7 @@
 import type { InputShapeFromFields } from '@pothos/core';
 import { platformRead } from '../auth/access.ts';
 import type { Context } from '../context.ts';
-import { ConflictError } from '../errors/gateway-errors.ts';
+import { createUpgradePendingError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
 import { maxItems, wholeNumberRule } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
@@ -166,9 +166,7 @@ builder.subscriptionField('platformEvents', (t) =>
 
 /** @throws {ConflictError} if a gateway that writes no events may use the database */
 function requireUpgraded({ isUpgraded }: Context): void {
-  if (isUpgraded) return;
-  const message = 'Gateways of an earlier version may use the database: see OLDEST_GATEWAY_VERSION.';
-  throw new ConflictError('UPGRADE_PENDING', message);
+  if (!isUpgraded) throw createUpgradePendingError();
 }
 
 type FeedArguments = InputShapeFromFields<typeof feedArguments>;

@@ -3,12 +3,9 @@ import { ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
 import { builder } from '../../graphql/builder.ts';
 import { maxItems } from '../../graphql/rules.ts';
+import { MAX_OPTIONS, MAX_QUESTIONS } from '../payload.ts';
 import { type GivenAnswer, MAX_ANSWER_CHARACTERS } from './answer.ts';
 import { PlanDecisionEnum } from './answer-enums.graphql.ts';
-
-/** Far above what a request can ask. A longer list is rejected without checking its items. */
-const MAX_QUESTIONS = 50;
-const MAX_OPTIONS = 50;
 
 const limit = `At most ${MAX_ANSWER_CHARACTERS.toLocaleString('en')} characters.`;
 
@@ -41,11 +38,24 @@ const ReplyInput = builder.inputType('ReplyInput', {
   fields: (t) => ({ text: t.string({ required: true, description: `The reply. ${limit}` }) }),
 });
 
-const members = {
-  plan: 'A decision, which answers a `PLAN_REQUESTED` notification.',
-  questions: 'Answers to all questions, which answer a `QUESTION_REQUESTED` notification. At most 50.',
-  reply: 'A reply, which answers a `TASK_RESPONSE_READY` notification whose task awaits input.',
-};
+/** The members of an answer, of which it has exactly one. */
+const defineMembers = (
+  t: PothosSchemaTypes.InputFieldBuilder<typeof builder.$inferSchemaTypes, 'InputObject'>,
+) => ({
+  plan: t.field({
+    type: PlanAnswerInput,
+    description: 'A decision, which answers a `PLAN_REQUESTED` notification.',
+  }),
+  questions: t.field({
+    type: [QuestionAnswerInput],
+    description: `Answers to all questions, which answer a \`QUESTION_REQUESTED\` notification. At most ${MAX_QUESTIONS}.`,
+    validate: maxItems(MAX_QUESTIONS),
+  }),
+  reply: t.field({
+    type: ReplyInput,
+    description: 'A reply, which answers a `TASK_RESPONSE_READY` notification whose task awaits input.',
+  }),
+});
 
 export const AnswerNotificationInput = builder.inputType('AnswerNotificationInput', {
   description: 'An answer: exactly one of `plan`, `questions` and `reply`.',
@@ -56,28 +66,14 @@ export const AnswerNotificationInput = builder.inputType('AnswerNotificationInpu
       description:
         "The answer's ID, which the client generates, for example a UUID. A retry with the same ID and content returns the stored answer.",
     }),
-    plan: t.field({ type: PlanAnswerInput, description: members.plan }),
-    questions: t.field({
-      type: [QuestionAnswerInput],
-      description: members.questions,
-      validate: maxItems(MAX_QUESTIONS),
-    }),
-    reply: t.field({ type: ReplyInput, description: members.reply }),
+    ...defineMembers(t),
   }),
 });
 
 export const DefaultAnswerInput = builder.inputType('DefaultAnswerInput', {
   description: 'The answer that a request has if it expires.',
   isOneOf: true,
-  fields: (t) => ({
-    plan: t.field({ type: PlanAnswerInput, description: members.plan }),
-    questions: t.field({
-      type: [QuestionAnswerInput],
-      description: members.questions,
-      validate: maxItems(MAX_QUESTIONS),
-    }),
-    reply: t.field({ type: ReplyInput, description: members.reply }),
-  }),
+  fields: defineMembers,
 });
 
 /**

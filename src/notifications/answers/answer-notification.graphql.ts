@@ -1,10 +1,9 @@
 import { accountWrite } from '../../auth/access.ts';
-import { admitLargeReply } from '../../graphql/admit-large-reply.ts';
 import { builder } from '../../graphql/builder.ts';
 import { audit } from '../../log.ts';
 import type { Notification } from '../notification.entity.ts';
 import { NotificationUnion } from '../notification-type.graphql.ts';
-import { findLargeSize } from '../notifications.ts';
+import { admitNotification } from '../read-for-reply.graphql.ts';
 import type { RequestState } from './answer.enums.ts';
 import { RequestStateEnum } from './answer-enums.graphql.ts';
 import { AnswerNotificationInput, toGivenAnswer } from './answer-input.graphql.ts';
@@ -82,8 +81,7 @@ builder.mutationField(answerNotificationField, (t) =>
       const result = await answerNotification(context, viewer.userId, request, ['input']);
       const { state, notification, isOwn, isNew } = result;
       if (isNew) audit(log, 'notification.answered', viewer.userId, viewer.userId, { notification: id });
-      const largeSize = findLargeSize(notification);
-      if (largeSize !== undefined) await admitLargeReply(context, largeSize);
+      await admitNotification(context, notification);
       const answer = withTime(result.answer, notification);
       return isOwn && answer !== null ? { answer, notification } : { state, answer, notification };
     },

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { transactionAndCancel } from '../../database/outbox.ts';
+import { runAndCancel } from '../../database/outbox.ts';
 import { defineRowRead, type ReadParams } from '../../database/read.ts';
-import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
+import { defineStatement, type Params } from '../../database/statement.ts';
 import { ConflictError, NotFoundError, ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
 import { incrementRevision } from '../../revisions/increment-revision.ts';
@@ -22,7 +22,7 @@ import {
 } from './answer.ts';
 import { isDue, isOpenRequest, selectEventType, selectSettlement, settle } from './settle-request.ts';
 
-/** An answer to a notification's request. The ID tells a retry from a second answer. */
+/** An answer to a notification's request. The ID distinguishes a retry from a second answer. */
 export type AnswerRequest = { id: string; answerId: string; given: GivenAnswer; via: AnswerVia };
 
 /**
@@ -64,10 +64,7 @@ export async function answerNotification(
         ? null
         : { ...toAnswerContent(found, given, path), answerId, by: userId, via };
       const input = { userId, id, answer: answer && JSON.stringify(answer), isUpgraded };
-      const [settled] =
-        outbox.channels.size === 0
-          ? await runStatement(database, settleOpen, input)
-          : await transactionAndCancel({ database, outbox }, [userId], (run) => run(settleOpen, input));
+      const [settled] = await runAndCancel({ database, outbox }, settleOpen, input);
       if (settled !== undefined) {
         announce({ user: userId, topic: 'notifications', revision: settled.revision });
         const result = toResult(settled, answerId, given, path);
@@ -161,8 +158,7 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
           'settled',
           changeTime(sql`clock_timestamp()`),
           sql.lit<Resolution>('answered'),
-          sql<Answer>`case when
-        settled.settled = 'answered' then ${answer} end`,
+          sql<Answer>`case settled.settled when 'answered' then ${answer} end`,
         ),
         revision: eb('incremented.before', '+', 1),
       }))
@@ -172,18 +168,14 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
   );
 });
 
-/**
- * Stores the expiry of a request if it is due, and returns the notification then.
- */
+/** Stores the expiry of a request if it is due, and returns the notification then. */
 export async function settleIfDue(
   { database, announce, outbox, isUpgraded }: NotificationDependencies,
   userId: string,
   id: string,
 ): Promise<Notification | undefined> {
   const input = { userId, id, answer: null, isUpgraded };
-  const [settled] = await transactionAndCancel({ database, outbox }, [userId], (run) =>
-    run(settleOpen, input),
-  );
+  const [settled] = await runAndCancel({ database, outbox }, settleOpen, input);
   if (settled !== undefined) announce({ user: userId, topic: 'notifications', revision: settled.revision });
   return settled;
 }

@@ -89,7 +89,7 @@ const memberOf = {
   question_requested: 'questions',
   task_failed: undefined,
   task_response_ready: 'reply',
-} as const satisfies Record<NotificationKind, keyof GivenAnswer | string | undefined>;
+} as const satisfies Record<NotificationKind, 'plan' | 'questions' | 'reply' | undefined>;
 
 function checkAnswer(request: Requested, given: GivenAnswer, path: Path): Checked {
   const member = asksUser(request) ? memberOf[request.kind] : undefined;

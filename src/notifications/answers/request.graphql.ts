@@ -1,13 +1,12 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { platform, requireOwnTask } from '../../auth/access.ts';
 import { ValidationError } from '../../errors/gateway-errors.ts';
-import { admitLargeReply } from '../../graphql/admit-large-reply.ts';
 import { builder } from '../../graphql/builder.ts';
 import { boundedText, wholeNumberRule } from '../../graphql/rules.ts';
 import { selectedFields } from '../../graphql/selected-fields.ts';
 import type { Notification } from '../notification.entity.ts';
 import { NotificationUnion } from '../notification-type.graphql.ts';
-import { findLargeSize } from '../notifications.ts';
+import { admitNotification } from '../read-for-reply.graphql.ts';
 import { acknowledgeAnswer } from './acknowledge-answer.ts';
 import { ReceiptOutcomeEnum } from './answer-enums.graphql.ts';
 import { awaitRequest } from './await-request.ts';
@@ -89,7 +88,7 @@ builder.mutationField('acknowledgeAnswer', (t) =>
     type: AcknowledgeAnswerPayload,
     nullable: true,
     description:
-      'Tells the user whether the task could use the answer. The first call decides; a later one changes nothing. Fails with `CONFLICT` (`NOT_ANSWERED`) if the request has no answer.',
+      'Reports to the user whether the task could use the answer. The first call decides; a later one changes nothing. Fails with `CONFLICT` (`NOT_ANSWERED`) if the request has no answer.',
     args: {
       input: t.arg({
         type: AcknowledgeAnswerInput,
@@ -103,8 +102,7 @@ builder.mutationField('acknowledgeAnswer', (t) =>
       const admit = (notification: Pick<Notification, 'userId' | 'taskId'>) =>
         requireOwnTask(context.viewer, notification);
       const notification = await acknowledgeAnswer(context, { userId, id }, receipt, admit);
-      const largeSize = findLargeSize(notification);
-      if (largeSize !== undefined) await admitLargeReply(context, largeSize);
+      await admitNotification(context, notification);
       return { notification };
     },
   }),
