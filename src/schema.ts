@@ -4,6 +4,7 @@ import './graphql/platform.ts';
 import { guardRootFields, limitRootFields, rateLimitDirectives } from './graphql/root-fields.ts';
 import type { Quota } from './quota/quota.ts';
 import './graphql/error-enums.ts';
+import './account-events/account-events.graphql.ts';
 import './delivery/delivery.graphql.ts';
 import './delivery/contacts.graphql.ts';
 import './delivery/platform-deliveries.graphql.ts';

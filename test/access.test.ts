@@ -52,6 +52,7 @@ const access: Readonly<Record<string, Access>> = {
   notificationEvents: reading,
   notifications: reading,
   workspaceEvents: reading,
+  accountEvents: reading,
   pushPublicKey: reading,
   pushSubscriptions: reading,
   workspaces: reading,

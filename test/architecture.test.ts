@@ -171,6 +171,9 @@ test('features depend on each other in one direction only', () => {
   const edges = imports.map(({ from, to }) => [findFeature(from), findFeature(to)]);
   const between = edges.filter(([from, to]) => from && to && from !== to).map((edge) => edge.join(' -> '));
   expect([...new Set(between)].sort()).toEqual([
+    'account-events -> editor-auth',
+    'account-events -> notifications',
+    'account-events -> workspaces',
     'delivery -> notifications',
     'delivery -> users',
     'editor-auth -> users',

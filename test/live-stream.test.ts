@@ -28,6 +28,8 @@ afterAll(async () => {
 
 const silent = createLog('silent', { write: () => undefined });
 
+type Item = { value: number; revision: number };
+
 /** Creates a user with a list of changes; the first one has revision 1. */
 async function startList(userId: string, list: number[] = []) {
   await database.sql('insert into user_revision (user_id, notifications) values ($1, $2)', [
@@ -35,11 +37,12 @@ async function startList(userId: string, list: number[] = []) {
     list.length,
   ]);
   let reads = 0;
-  const read: Source<number>['read'] = async (after) => {
+  const read: Source<Item>['read'] = async (after) => {
     reads += 1;
-    return { events: list.slice(after), seen: list.length };
+    const events = list.slice(after).map((value, i) => ({ value, revision: after + i + 1 }));
+    return { events, seen: list.length };
   };
-  const source: Source<number> = { userId, topic: 'notifications', getStartRevision: () => 0, read };
+  const source: Source<Item> = { topic: 'notifications', getStartRevision: () => 0, read };
   const viewer = {
     userId,
     scopes: new Set<never>(),
@@ -51,10 +54,15 @@ async function startList(userId: string, list: number[] = []) {
   return {
     source,
     reads: () => reads,
-    open: (own: Partial<Source<number>> = {}, of = hub) =>
+    open: (own: Partial<Source<Item>> = {}, of = hub) =>
       openStream(
         { viewer, hub: of, log: silent, onLeave: () => undefined },
-        new SourceReader(opened, { ...source, ...own }),
+        new SourceReader(opened, {
+          userId,
+          sources: [{ ...source, ...own }],
+          start: () => ({ seen: [0], first: [] }),
+          deliver: ({ value }) => value,
+        }),
       ),
     store,
     /** Stores changes and announces each. */

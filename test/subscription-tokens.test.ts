@@ -25,6 +25,7 @@ afterAll(() => gateway.close());
 
 test('covers every subscription field and every selected kind of invalid token', () => {
   expect(fields.sort()).toEqual([
+    'accountEvents',
     'editorAuthEvents',
     'notificationEvents',
     'subscription platformEvents',

@@ -1,11 +1,11 @@
 import { memberStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
-import { SourceReader } from '../live/source.ts';
+import { createSourceReader } from '../live/source.ts';
 import { openStream } from '../live/stream.ts';
 import { EditorAuthRef } from './editor-auth.graphql.ts';
 import { createEditorAuthSource, type EditorAuthEvent } from './editor-auth-events.ts';
 
-const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
+export const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
   description: 'A change of an editor connection.',
   fields: (t) => ({
     editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'The current status.' }),
@@ -21,8 +21,11 @@ builder.subscriptionField('editorAuthEvents', (t) =>
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context) => {
       const { database, cipher, viewer } = context;
-      const source = createEditorAuthSource(database, cipher, userId ?? viewer.userId);
-      return openStream(context, new SourceReader(database, source));
+      const user = userId ?? viewer.userId;
+      return openStream(
+        context,
+        createSourceReader(database, user, createEditorAuthSource(database, cipher, user)),
+      );
     },
     resolve: (event) => event,
   }),

@@ -18,8 +18,8 @@ export type StreamContext = {
 export type StreamReader<Event> = {
   /** The user whose changes the events show, or `ALL_USERS`. */
   readonly userId: string;
-  /** Finds where the stream begins. */
-  start(): Promise<void>;
+  /** Finds where the stream begins. Returns what is delivered before the first batch. */
+  start(): Promise<readonly Event[]>;
   /** Whether a change ends the stream. */
   isEndedBy(change: Change): boolean;
   /** Whether a change may not have been read yet. */
@@ -95,8 +95,9 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     this.#reader = reader;
   }
 
-  start(): Promise<void> {
-    return this.#reader.start();
+  async start(): Promise<void> {
+    const first = await this.#reader.start();
+    if (!this.#hasEnded) this.#ready = [...first];
   }
 
   [Symbol.asyncIterator](): this {

@@ -2,6 +2,7 @@ import { accountRead } from '../auth/access.ts';
 import type { Database } from '../database/database.ts';
 import { builder } from '../graphql/builder.ts';
 import { defineSingletonRef } from '../graphql/record-ref.ts';
+import { reads } from '../graphql/selected-fields.ts';
 import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
 import { findRevisions } from '../revisions/revisions.ts';
 import { UserRef } from '../users/user.graphql.ts';
@@ -35,6 +36,7 @@ export const Counts = builder.objectRef<CountsWithCursor>('NotificationCounts').
     openRequests: t.int({
       access: accountRead,
       description: 'The number of open requests, including those of dismissed notifications.',
+      extensions: reads<CountsWithCursor>('userId'),
       resolve: async ({ userId }, _args, { database }) => (await countOpenRequests(database, userId)).count,
     }),
     cursor: t.exposeString('cursor', {

@@ -1,7 +1,7 @@
 import { accountStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-fields.ts';
-import { SourceReader } from '../live/source.ts';
+import { createSourceReader } from '../live/source.ts';
 import { openStream } from '../live/stream.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import type { Notification } from './notification.entity.ts';
@@ -26,7 +26,7 @@ const EventTypeEnum = builder.enumType('NotificationEventType', {
   } as const,
 });
 
-const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implement({
+export const NotificationEventType = builder.objectRef<NotificationEvent>('NotificationEvent').implement({
   description: 'A change of a notification.',
   fields: (t) => ({
     type: t.field({
@@ -58,7 +58,7 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
 builder.subscriptionField('notificationEvents', (t) =>
   t.field({
     access: accountStream,
-    type: Event,
+    type: NotificationEventType,
     description:
       'Delivers the latest state of every changed notification of a user, in order. Intermediate states may be skipped. The stream ends when the token expires.',
     args: {
@@ -72,8 +72,9 @@ builder.subscriptionField('notificationEvents', (t) =>
       const { database, viewer } = context;
       const cursor = after == null ? undefined : parseEventCursor(after, ['after']);
       const selected = findSelectedProperties(info);
-      const source = createNotificationSource(database, userId ?? viewer.userId, cursor, selected);
-      return openStream(context, new SourceReader(database, source));
+      const user = userId ?? viewer.userId;
+      const source = createNotificationSource(database, user, cursor, selected);
+      return openStream(context, createSourceReader(database, user, source));
     },
     resolve: (event) => event,
   }),

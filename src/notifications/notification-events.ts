@@ -16,6 +16,7 @@ export type NotificationEvent = {
   counts: ActiveCounts | undefined;
   /** The cursor that resumes the stream after this event. */
   cursor: string;
+  revision: number;
 };
 
 /**
@@ -30,7 +31,6 @@ export function createNotificationSource(
 ): Source<NotificationEvent> {
   const readsCounts = selected?.has('counts') ?? true;
   return {
-    userId,
     topic: 'notifications',
     getStartRevision: (revisions) =>
       start === undefined ? getLatestCursor(revisions).revision : resolveRevision(start, revisions),
@@ -42,7 +42,7 @@ export function createNotificationSource(
       ]);
       const events = changed.map((notification) => {
         const { revision } = notification;
-        return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
+        return { notification, counts, cursor: formatEventCursor({ epoch, revision }), revision };
       });
       // If every notification that changed after the revision `after` has been deleted since, none is found. The stream
       // then continues from `current`.

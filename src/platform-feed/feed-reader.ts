@@ -28,8 +28,9 @@ export class FeedReader implements StreamReader<FeedEvent> {
     this.#seen = after;
   }
 
-  async start(): Promise<void> {
+  async start(): Promise<readonly FeedEvent[]> {
     this.#seen = await findStart(this.#database, this.#seen);
+    return [];
   }
 
   isEndedBy(): boolean {

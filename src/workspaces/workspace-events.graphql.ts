@@ -1,12 +1,12 @@
 import { accountStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { findSelectedProperties, readBySubfields } from '../graphql/selected-fields.ts';
-import { SourceReader } from '../live/source.ts';
+import { createSourceReader } from '../live/source.ts';
 import { openStream } from '../live/stream.ts';
 import { createWorkspaceSource, type WorkspaceEvent } from './workspace-events.ts';
 import { WorkspaceType } from './workspaces.graphql.ts';
 
-const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
+export const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
   description: 'A change of a workspace.',
   fields: (t) => ({
     workspaceId: t.exposeID('id', { description: "The workspace's ID." }),
@@ -28,8 +28,9 @@ builder.subscriptionField('workspaceEvents', (t) =>
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context, info) => {
       const { database, viewer } = context;
-      const source = createWorkspaceSource(database, userId ?? viewer.userId, findSelectedProperties(info));
-      return openStream(context, new SourceReader(database, source));
+      const user = userId ?? viewer.userId;
+      const source = createWorkspaceSource(database, user, findSelectedProperties(info));
+      return openStream(context, createSourceReader(database, user, source));
     },
     resolve: (event) => event,
   }),

@@ -12,7 +12,7 @@ import type { Workspace } from './workspace.entity.ts';
 import type { SelectedWorkspace } from './workspaces.ts';
 
 /** A workspace after a change, with the selected properties; null if it was deleted. */
-export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null };
+export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null; revision: number };
 
 /**
  * The events of a user's workspaces: first the current state of each workspace, then the new state of each one that
@@ -25,7 +25,6 @@ export function createWorkspaceSource(
 ): Source<WorkspaceEvent> {
   let firstRevision = 0;
   return {
-    userId,
     topic: 'workspaces',
     getStartRevision(revisions) {
       // Deletions before the subscription are not reported.

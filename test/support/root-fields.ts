@@ -37,6 +37,7 @@ const browserKeys = {
  * nothing is deleted.
  */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
+  accountEvents: () => ({}),
   acknowledgeAnswer: (userId) => ({
     input: { userId, notificationId: 'unknown', outcome: 'ACCEPTED' },
   }),
