@@ -14,7 +14,9 @@ WORKDIR /app
 # Dependencies are a separate layer, so that a new version of the gateway adds only a few hundred kilobytes.
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json ./
-COPY examples examples
+COPY examples/dashboard examples/dashboard
+COPY examples/platform examples/platform
+COPY examples/web-app examples/web-app
 COPY rest rest
 COPY src src
 # Root owns the files; the gateway only reads them.
