@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+
+// Releases the version of package.json: dates its section of the change log, commits and tags it, packs the clients and
+// builds the image. Nothing is pushed or published.
+
+const UNRELEASED = '## [Unreleased]\n\n';
+
+const { image } = parseArgs({
+  options: { image: { type: 'boolean', default: true } },
+  allowNegative: true,
+}).values;
+try {
+  release();
+} catch (error) {
+  process.stderr.write(`release: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+}
+
+/** @throws {Error} before the first change if the release cannot be completed, with what to do */
+function release(): void {
+  const version: unknown = JSON.parse(readFileSync('package.json', 'utf8')).version;
+  const tag = `v${version}`;
+  const changes = readFileSync('CHANGELOG.md', 'utf8');
+  if (run('git', 'status', '--porcelain') !== '') throw new Error('commit or remove all changes first.');
+  if (run('git', 'branch', '--show-current') !== 'main') throw new Error('check out main first.');
+  if (run('git', 'tag', '--list', tag) !== '')
+    throw new Error(`${tag} exists. Raise "version" in package.json and commit it.`);
+  if (!changes.includes(UNRELEASED)) throw new Error('CHANGELOG.md has no section "[Unreleased]".');
+  if (image) run('docker', 'version');
+
+  const today = new Date().toISOString().slice(0, 10);
+  writeFileSync('CHANGELOG.md', changes.replace(UNRELEASED, `${UNRELEASED}## [${version}] - ${today}\n\n`));
+  run('git', 'commit', '--all', '--message', `Release ${version}`);
+  run('git', 'tag', '--annotate', tag, '--message', `Release ${version}`);
+  mkdirSync('release', { recursive: true });
+  for (const client of ['clients/typescript', 'clients/react'])
+    run('npm', 'pack', '--workspace', client, '--pack-destination', 'release');
+  if (image) run('docker', 'build', '--tag', `workspace-account-gateway:${version}`, '.');
+  process.stdout.write(`Released ${version}: ${tag}, release/${image ? ', the image' : ''}.\n`);
+  process.stdout.write('Next: git push --follow-tags, and record the commit in docs/releases.md.\n');
+}
+
+/** Runs a program and returns its output. @throws {Error} with its error output if it fails */
+function run(program: string, ...args: string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
+  if (error) throw new Error(`${program} could not be started: ${error.message}`);
+  if (status !== 0) throw new Error(`${[program, ...args].join(' ')} failed:\n${stderr.trim()}`);
+  return stdout.trim();
+}
