@@ -54,13 +54,16 @@ export function existingDatabase(url: string): TestDatabase {
 
 /** This worker's connections to the server. */
 let server: pg.Pool | undefined;
+/** The option of `create database` by which it copies files. */
+let strategy: string | undefined;
 
 async function createDatabase(template: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const url = new URL(inject('postgresUrl'));
   server ??= openPool(url);
-  // Without fsync, copying files is faster than writing them to the log.
-  await server.query(`create database ${name} template ${template} strategy file_copy`);
+  // Without fsync, copying files is faster than writing them to the log. PostgreSQL 14 always copies.
+  strategy ??= await findCopyStrategy(server);
+  await server.query(`create database ${name} template ${template} ${strategy}`);
   url.pathname = `/${name}`;
   const pool = openPool(url);
   return {
@@ -71,6 +74,11 @@ async function createDatabase(template: string): Promise<TestDatabase> {
       await server?.query(`drop database if exists ${name} with (force)`);
     },
   };
+}
+
+async function findCopyStrategy(pool: pg.Pool): Promise<string> {
+  const isLater = `select from pg_settings where name = 'server_version_num' and setting::int >= 150000`;
+  return (await pool.query(isLater)).rowCount === 1 ? 'strategy file_copy' : '';
 }
 
 /**
