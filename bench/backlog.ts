@@ -2,19 +2,18 @@ import { createServer, type Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { listen } from '../src/server/listen.ts';
-import type { BacklogRound, Cost } from './backlog-round.ts';
 import { withServer } from './bench.ts';
 import { createNotification } from './change-requests.ts';
 import { createGatewaySettings } from './contenders.ts';
 import { startGateway } from './gateway-process.ts';
 import { createIssuer } from './issuer.ts';
 import { readOptions } from './options.ts';
-import { printLine, reportProgress } from './output.ts';
+import { printLine, printTable, reportProgress } from './output.ts';
 import { type Postgres, startPostgres, withClient } from './postgres.ts';
+import type { BacklogRound, Cost } from './results.ts';
 import { writeResults } from './results.ts';
 import type { ServerProcess } from './server-process.ts';
 import { median } from './statistics.ts';
-import { printTable } from './table.ts';
 
 /*
  * Measures a backlog of deliveries: the cost of publishing while the chat API is unavailable, without and with a

@@ -6,9 +6,8 @@ import {
   P99_TARGET_MS,
   type Rate,
 } from './live-rates.ts';
-import { printLine } from './output.ts';
+import { printLine, printTable } from './output.ts';
 import { median } from './statistics.ts';
-import { printTable } from './table.ts';
 
 const HEAD = ['events/s', 'p50', 'p99', 'p99 of all runs', 'max', 'gateway', 'PostgreSQL', 'load'];
 

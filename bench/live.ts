@@ -14,11 +14,10 @@ import {
 import { printLiveResults } from './live-report.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { type Options, readOptions } from './options.ts';
-import { printLine, reportProgress } from './output.ts';
+import { printLine, reportProgress, settle } from './output.ts';
 import { type Postgres, startPostgres, withClient } from './postgres.ts';
 import { writeResults } from './results.ts';
 import type { ServerProcess } from './server-process.ts';
-import { settle } from './settle.ts';
 
 /*
  * Measures live events: many users subscribe while notifications are published at a rate that doubles until events take

@@ -8,10 +8,9 @@ import { finishDataSet, insertNotifications } from './data-set.ts';
 import { startGateway } from './gateway-process.ts';
 import { createIssuer } from './issuer.ts';
 import { readOptions } from './options.ts';
-import { printLine, reportProgress } from './output.ts';
+import { printLine, printTable, reportProgress } from './output.ts';
 import { startPostgres } from './postgres.ts';
 import { quantile } from './statistics.ts';
-import { printTable } from './table.ts';
 
 /*
  * Measures how long publishing takes while a migration replaces an index of many notifications. `--seconds` sets the

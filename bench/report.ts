@@ -1,7 +1,6 @@
 import type { ComparisonResult, Ratio, SubjectResult } from './comparison.ts';
-import { printLine } from './output.ts';
+import { printLine, printTable } from './output.ts';
 import type { IdleMemory, StartUp } from './start-up.ts';
-import { printTable } from './table.ts';
 import { MAX_PEAK_RATIO, type WaitingMemory } from './waiting-memory.ts';
 
 const HEAD = [

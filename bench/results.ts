@@ -3,7 +3,6 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import type { BacklogRound } from './backlog-round.ts';
 import type { ComparisonResult } from './comparison.ts';
 import type { LiveResults } from './live-rates.ts';
 import type { Options } from './options.ts';
@@ -42,3 +41,15 @@ export async function writeResults(
   await writeFile(file, `${JSON.stringify({ date, machine, options, ...results }, null, 2)}\n`);
   return file;
 }
+
+/** Processor time per operation in microseconds. */
+export type Cost = { gateway: number; postgres: number };
+
+/** The results of a round. Memory is the peak in MiB. */
+export type BacklogRound = {
+  publishing: Cost;
+  publishingWithBacklog: Cost;
+  sending: Cost;
+  sentPerSecond: number;
+  memory: number;
+};

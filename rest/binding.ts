@@ -7,8 +7,7 @@ import {
   REDACTED,
   ValidationError,
 } from '../src/errors/gateway-errors.ts';
-import { type Path, summarizeIssues, type ValidationIssue } from '../src/errors/issue.ts';
-import { valueAt } from '../src/errors/json-path.ts';
+import { type Path, summarizeIssues, type ValidationIssue, valueAt } from '../src/errors/issue.ts';
 import { toIssues } from '../src/errors/validation-issues.ts';
 import { asGatewayError } from '../src/graphql/plugins/masking.ts';
 import { readJson } from '../src/http/read-json.ts';

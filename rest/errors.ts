@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { errorHeaders } from '../src/errors/error-headers.ts';
 import { createItemSerializer } from '../src/errors/error-items.ts';
-import { type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
+import { errorHeaders, type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
 import { sendText } from '../src/http/messages.ts';
 
 /** Converts an error to the `ErrorResponse` of the specification, where `ORG_MEMBERSHIP_REQUIRED` has no `errors`. */

@@ -3,7 +3,7 @@ import { type DocumentNode, type ExecutionResult, type GraphQLSchema, parse, val
 import { type Access, requireAccess } from '../src/auth/access.ts';
 import type { RootValue, ServerContext } from '../src/context.ts';
 import { ConflictError } from '../src/errors/gateway-errors.ts';
-import { valueAt } from '../src/errors/json-path.ts';
+import { valueAt } from '../src/errors/issue.ts';
 import type { GraphQLServer } from '../src/graphql/server.ts';
 import { toPattern } from '../src/http/messages.ts';
 import { sendParts } from '../src/http/send-parts.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../src/errors/json-path.ts';
+import { isRecord } from '../src/errors/issue.ts';
 import { credentialSchema } from '../src/values/constraints.ts';
 
 /*

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { findConflicts, findMissing, findMisspellings, findOmissions } from './config/check-settings.ts';
 import { Environment, Settings } from './config/environment.ts';
-import { OperatorError } from './errors/operator-error.ts';
+import { OperatorError } from './errors/failure.ts';
 
 export type { KeySetSource, MetricsAccess } from './config/environment.ts';
 export type { EncryptionKeys } from './config/formats.ts';

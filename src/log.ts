@@ -1,7 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import sonicBoom from 'sonic-boom';
+import { OperatorError } from './errors/failure.ts';
 import { type GatewayError, InternalError, UnauthenticatedError } from './errors/gateway-errors.ts';
-import { OperatorError } from './errors/operator-error.ts';
 
 /** The log: one JSON object per line. */
 export type Log = Logger;

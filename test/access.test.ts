@@ -2,7 +2,7 @@ import SchemaBuilder from '@pothos/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import type { Access as DeclaredAccess } from '../src/auth/access.ts';
-import { valueAt } from '../src/errors/json-path.ts';
+import { valueAt } from '../src/errors/issue.ts';
 import { rootFieldPlugin } from '../src/graphql/builder-plugins.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';

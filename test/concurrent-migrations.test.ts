@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { IndexMigration } from '../src/database/index-migration.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { OperatorError } from '../src/errors/operator-error.ts';
+import { OperatorError } from '../src/errors/failure.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 

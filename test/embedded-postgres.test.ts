@@ -13,7 +13,7 @@ import {
   startProgram,
 } from '../dev/postgres/programs.ts';
 import type { DatabaseServer } from '../src/database/database-server.ts';
-import { OperatorError } from '../src/errors/operator-error.ts';
+import { OperatorError } from '../src/errors/failure.ts';
 import { copyCluster } from './support/cluster.ts';
 import { makeFolder } from './support/folder.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openKeySet } from '../src/auth/key-set.ts';
 import { readDevelopmentEncryptionKeys } from '../src/config/development-keys.ts';
-import { OperatorError } from '../src/errors/operator-error.ts';
+import { OperatorError } from '../src/errors/failure.ts';
 import { listen } from '../src/server/listen.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { runProcess } from './support/process.ts';

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from './authenticate.ts';
-import { readBody } from './body.ts';
 import { updatePreferences } from './preferences.ts';
 import { publish } from './publish.ts';
 import { storeSubscription } from './subscription.ts';
@@ -26,4 +25,12 @@ export async function change(request: IncomingMessage, { userId }: Caller): Prom
     default:
       return undefined;
   }
+}
+
+/** Reads the body of a request as JSON, without validation: the load sends valid requests. */
+async function readBody<Body>(request: IncomingMessage): Promise<Body> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const body: Body = JSON.parse(Buffer.concat(chunks).toString());
+  return body;
 }

@@ -1,8 +1,7 @@
 import { chmod, lstat, mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { OperatorError } from '../../src/errors/operator-error.ts';
-import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../../src/errors/failure.ts';
 
 /** An account of this machine. */
 export type Account = { name: string; uid: number; gid: number };

@@ -13,8 +13,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { OperatorError } from '../../src/errors/operator-error.ts';
-import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../../src/errors/failure.ts';
 import {
   type Account,
   ENTER,

@@ -3,8 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { advisoryLocks } from '../../src/database/advisory-locks.ts';
 import type { DatabaseServer } from '../../src/database/database-server.ts';
-import { OperatorError } from '../../src/errors/operator-error.ts';
-import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../../src/errors/failure.ts';
 import { type Cluster, DATABASE, openCluster, readCluster, removeLeftovers, USER } from './cluster.ts';
 import { type Postmaster, readPostmaster, startPostmaster, stopPostmaster } from './postmaster.ts';
 

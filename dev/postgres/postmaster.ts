@@ -3,8 +3,7 @@ import { readFile, readlink, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { OperatorError } from '../../src/errors/operator-error.ts';
-import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../../src/errors/failure.ts';
 import type { Account } from './account.ts';
 import { type Cluster, prepareAccount } from './cluster.ts';
 import {

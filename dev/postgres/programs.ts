@@ -4,8 +4,7 @@ import { chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { OperatorError } from '../../src/errors/operator-error.ts';
-import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../../src/errors/failure.ts';
 import { type Account, hasPermissions, openSharedFolder, READ_AND_ENTER } from './account.ts';
 
 /** PostgreSQL's programs: a directory with `bin`, `lib` and `share`. */

@@ -6,7 +6,7 @@ import {
   UnauthenticatedError,
 } from '../errors/gateway-errors.ts';
 import type { Path } from '../errors/issue.ts';
-import { valueAt } from '../errors/json-path.ts';
+import { valueAt } from '../errors/issue.ts';
 import { isInPlatformWrite, type Scope, TASK_SCOPE } from './scopes.ts';
 import { anonymous, type Task, type Viewer } from './viewer.ts';
 

@@ -16,8 +16,8 @@ import {
 import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import { lacksPublicKey, NO_PUBLIC_KEY } from '../config/formats.ts';
 import type { KeySetSource } from '../config.ts';
+import { OperatorError } from '../errors/failure.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
-import { OperatorError } from '../errors/operator-error.ts';
 import type { Log } from '../log.ts';
 import { readResponseText } from '../values/response-text.ts';
 

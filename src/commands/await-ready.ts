@@ -1,10 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
-import { OperatorError } from '../errors/operator-error.ts';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
-import { formatGatewayAddress } from './gateway-address.ts';
-import { runCommand, UsageError } from './run-command.ts';
+import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
+import { formatGatewayAddress, runCommand, UsageError } from './run-command.ts';
 
 const POLL_MS = 100;
 const REQUEST_TIMEOUT_MS = 5000;

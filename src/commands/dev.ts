@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { extendEnvironment, readConfig } from '../config.ts';
 import { startDatabaseServer } from '../database/database-server.ts';
-import { OperatorError } from '../errors/operator-error.ts';
+import { OperatorError } from '../errors/failure.ts';
 import { printLine, runCommand } from './run-command.ts';
 
 /**

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder } from '../database/database.ts';
 import { findUnsafeStatements } from '../database/unsafe-statements.ts';
-import { OperatorError } from '../errors/operator-error.ts';
+import { OperatorError } from '../errors/failure.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
 import { useMigratedDatabase } from './use-database.ts';
 

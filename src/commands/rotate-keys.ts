@@ -1,5 +1,5 @@
+import { readEncryptionKeys } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
-import { readEncryptionKeys } from '../encryption/encryption-keys.ts';
 import { rotateKeys } from '../encryption/rotate-keys.ts';
 import { printLine, runCommand } from './run-command.ts';
 import { useMigratedDatabase } from './use-database.ts';

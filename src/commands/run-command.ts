@@ -1,5 +1,6 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { describeFailure } from '../errors/operator-error.ts';
+import { describeFailure } from '../errors/failure.ts';
 
 /** Invalid arguments of a command. */
 export class UsageError extends Error {}
@@ -29,4 +30,10 @@ export function warnOfNewKey(path: string): void {
 
 function isArgumentError(error: unknown): error is Error {
   return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+}
+
+/** Formats the URL at which local programs reach a server that listens on a host and port. */
+export function formatGatewayAddress({ host, port }: { host: string; port: number }): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
 }

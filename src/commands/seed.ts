@@ -3,10 +3,9 @@ import { z } from 'zod';
 import { formatScopes } from '../auth/scopes.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import { type Config, readConfig } from '../config.ts';
-import { OperatorError } from '../errors/operator-error.ts';
+import { OperatorError } from '../errors/failure.ts';
 import { isId } from '../values/text.ts';
-import { formatGatewayAddress } from './gateway-address.ts';
-import { runCommand, UsageError, warnOfNewKey } from './run-command.ts';
+import { formatGatewayAddress, runCommand, UsageError, warnOfNewKey } from './run-command.ts';
 import { notifications, workspaces } from './seed-records.ts';
 
 const TOKEN_LIFETIME_SECONDS = 300;

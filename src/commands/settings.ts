@@ -3,8 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
-import { OperatorError } from '../errors/operator-error.ts';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
 import { version } from '../version.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
 

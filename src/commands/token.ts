@@ -2,7 +2,7 @@ import { argv } from 'node:process';
 import { formatScopes } from '../auth/scopes.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
-import { OperatorError } from '../errors/operator-error.ts';
+import { OperatorError } from '../errors/failure.ts';
 import { runCommand, warnOfNewKey } from './run-command.ts';
 import { parseTokenOptions } from './token-options.ts';
 

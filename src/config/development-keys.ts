@@ -12,7 +12,7 @@ import {
 } from 'jose';
 import { z } from 'zod';
 import type { Config, EncryptionKeys } from '../config.ts';
-import { OperatorError } from '../errors/operator-error.ts';
+import { OperatorError } from '../errors/failure.ts';
 
 const ALGORITHM = 'EdDSA';
 
@@ -105,4 +105,15 @@ async function readOrCreate(path: string, generate: () => Promise<string>, onNew
     await rm(draft);
   }
   return readFile(path, 'utf8');
+}
+
+/**
+ * Returns the configured encryption keys, or the development key.
+ * @throws {OperatorError} if the file of the development key is invalid
+ */
+export async function readEncryptionKeys({
+  encryptionKeys,
+  dataDir,
+}: Pick<Config, 'encryptionKeys' | 'dataDir'>): Promise<EncryptionKeys> {
+  return encryptionKeys ?? readDevelopmentEncryptionKeys(dataDir);
 }

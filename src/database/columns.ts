@@ -1,8 +1,7 @@
-import { p } from '@mikro-orm/core';
+import { p, Type } from '@mikro-orm/core';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
 import { SecretType } from './secret-type.ts';
-import { TimeType } from './time-type.ts';
 
 /** Column of an opaque ID of 1 to 255 characters, compared by code point regardless of the database's locale. */
 export const idColumn = () => p.string().length(255).collation('C');
@@ -19,3 +18,15 @@ export const enumColumn = <const Member extends string>(members: readonly Member
 
 /** Column of text that must never be printed or logged. */
 export const secretColumn = () => p.type(SecretType).$type<Secret>();
+
+/** The type of a {@link Time} column. The connection's type parser has already converted the value. */
+class TimeType extends Type<Time, Time> {
+  override getColumnType(): string {
+    return 'timestamptz(3)';
+  }
+
+  /** Otherwise MikroORM would convert the string to a `Date`. */
+  override compareAsType(): string {
+    return 'string';
+  }
+}

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import pg from 'pg';
-import { OperatorError } from '../errors/operator-error.ts';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
 
 /** Describes the database of a URL by its name, host and port, as pg resolves them. */
 export function describeDatabase(url: string): string {

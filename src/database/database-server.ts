@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import pg from 'pg';
 import type { Config } from '../config.ts';
-import { OperatorError } from '../errors/operator-error.ts';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
 import { describeDatabase, toConnectionError } from './connection-failure.ts';
 import { poolOptions } from './pool.ts';
 

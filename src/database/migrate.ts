@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Constructor } from '@mikro-orm/core';
 import type { Migration } from '@mikro-orm/migrations';
-import { OperatorError } from '../errors/operator-error.ts';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 import { type Database, openDatabase } from './database.ts';
 

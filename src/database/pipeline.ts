@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, PoolConfig, QueryConfig, QueryResultRow } from 'pg';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { readSystemErrorCode } from '../errors/failure.ts';
 import { breakConnection, holdWrites, openPool } from './pool.ts';
 
 /** One connection is enough for a process; the second takes over while a slow statement runs on the first. */

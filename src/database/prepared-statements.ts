@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { readSystemErrorCode } from '../errors/failure.ts';
 import { type PoolOptions, poolOptions } from './pool.ts';
 
 /** How long a success counts, because each check opens connections. */

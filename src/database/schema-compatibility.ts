@@ -1,9 +1,7 @@
 import { readdirSync } from 'node:fs';
-import { OperatorError } from '../errors/operator-error.ts';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
 import { compareVersions, version } from '../version.ts';
 import { type Database, migrationsFolder } from './database.ts';
-import { readRequiredVersion } from './required-version.ts';
 
 /** PostgreSQL's `undefined_table`. */
 const UNDEFINED_TABLE = '42P01';
@@ -56,4 +54,16 @@ async function findAppliedMigrations(database: Database): Promise<string[]> {
     if (readSystemErrorCode(error) === UNDEFINED_TABLE) return [];
     throw error;
   }
+}
+
+/**
+ * Returns the version that gateways need at least once a migration has been applied, which is part of the name of a
+ * migration that removes something: 0.4.0 for `Migration20270104093000_requires_0_4_0_drop_title`. Returns undefined if
+ * gateways of any version can work.
+ *
+ * A gateway finds the names of later migrations in the database, so it can decide although it does not have them.
+ */
+export function readRequiredVersion(name: string): string | undefined {
+  const [, major, minor, patch] = /^Migration\d+_requires_(\d+)_(\d+)_(\d+)(?!\d)/.exec(name) ?? [];
+  return major === undefined ? undefined : `${major}.${minor}.${patch}`;
 }

@@ -1,4 +1,4 @@
-import { readRequiredVersion } from './required-version.ts';
+import { readRequiredVersion } from './schema-compatibility.ts';
 
 /** A rule for migrations of tables in use: statements to avoid, the reason, and what to do instead. */
 export type MigrationRule = { statements: string; reason: string; instead: string };

@@ -1,4 +1,4 @@
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { readSystemErrorCode } from '../errors/failure.ts';
 import type { Log } from '../log.ts';
 import type { Claim, DeliveryData } from './claim.ts';
 import type { Message } from './message.ts';

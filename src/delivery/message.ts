@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { NotificationKind } from '../notifications/notification.enums.ts';
 import { type AskUserQuestionOption, requirePayload } from '../notifications/payload.ts';
 import { toLine } from '../values/line.ts';
+import { truncate } from '../values/text.ts';
 import type { Time } from '../values/time.ts';
-import { truncate } from '../values/truncate.ts';
 import type { Claim, DeliveryData } from './claim.ts';
 
 /** The text of a notification, as all channels send it. Plain text without formatting; each channel escapes it. */

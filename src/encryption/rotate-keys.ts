@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EncryptionKeys } from '../config.ts';
-import { OperatorError } from '../errors/operator-error.ts';
+import { OperatorError } from '../errors/failure.ts';
 import { createCredentialCipher } from './credential-cipher.ts';
 import {
   countByOldKey,

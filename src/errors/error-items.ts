@@ -1,6 +1,5 @@
 import { type GatewayError, MAX_ERROR_ITEMS } from './gateway-errors.ts';
-import { formatLocation } from './issue.ts';
-import { isRecord } from './json-path.ts';
+import { formatLocation, isRecord } from './issue.ts';
 
 /** An item of `errors`, the same in both APIs. */
 export type ErrorItem = { location: string; message: string; value: unknown };

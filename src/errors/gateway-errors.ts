@@ -178,3 +178,12 @@ export class GoingAwayError extends GatewayError {
     super('The gateway is shutting down. Subscribe again.');
   }
 }
+
+/** Returns the headers of an error: the challenge of RFC 6750, section 3, or `Retry-After`. */
+export function errorHeaders(error: GatewayError): Readonly<Record<string, string>> {
+  if (error instanceof UnauthenticatedError) {
+    return { 'WWW-Authenticate': error.tokenSent ? 'Bearer error="invalid_token"' : 'Bearer' };
+  }
+  if (error instanceof ForbiddenError) return { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' };
+  return error instanceof RateLimitedError ? { 'Retry-After': String(error.retryAfter) } : {};
+}

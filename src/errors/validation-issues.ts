@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { REDACTED } from './gateway-errors.ts';
 import type { Path, ValidationIssue } from './issue.ts';
-import { valueAt } from './json-path.ts';
+import { valueAt } from './issue.ts';
 
 /**
  * Converts the issues of a zod check to issues below `root`. Messages are composed from the rule, because zod's own may

@@ -6,7 +6,7 @@ import SchemaBuilder, {
   type SchemaTypes,
 } from '@pothos/core';
 import { type Access, describeAccess, describeRecordAccess, requireAccess } from '../auth/access.ts';
-import { valueAt } from '../errors/json-path.ts';
+import { valueAt } from '../errors/issue.ts';
 import { rateLimited } from './root-fields.ts';
 import { emailRule, idRule, jsonRule, secretRule, textRule, urlRule } from './rules.ts';
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { readSystemErrorCode } from '../errors/failure.ts';
 
 /**
  * Sends a reply in parts, as fast as the client reads it. Between parts, other requests run. If a part cannot be

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { CHANNEL } from './announcement.ts';
-import { endSession } from './end-session.ts';
 
 /** A database session that only sends announcements. Connects on first use, and reconnects after a failure. */
 export type AnnouncingSession = {
@@ -58,4 +58,10 @@ async function connect(url: string, timeoutMs: number, onEnd: () => void): Promi
     onEnd();
     throw error;
   }
+}
+
+/** Ends a database session within the timeout, even if the server does not respond. */
+export async function endSession(client: pg.Client, timeoutMs: number): Promise<void> {
+  await Promise.race([client.end(), pause(timeoutMs, undefined, { ref: false })]).catch(() => undefined);
+  client.connection.stream.destroy();
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../log.ts';
 import { type Announcement, CHANNEL, parsePayload } from './announcement.ts';
-import { endSession } from './end-session.ts';
+import { endSession } from './announcing-session.ts';
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;

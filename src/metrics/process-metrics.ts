@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Sampling interval of the event loop delay, which limits its resolution. */
 const EVENT_LOOP_RESOLUTION_MS = 20;
@@ -15,4 +15,31 @@ export function registerProcessMetrics(registry: Registry, version: string): voi
     labelNames: ['version'],
     registers: [registry],
   }).set({ version }, 1);
+}
+
+/** In seconds. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Registers the delay of live events. Returns a function that records one delay, in seconds. */
+export function createEventDelay(registry: Registry): (seconds: number) => void {
+  const delays = new Histogram({
+    name: 'gateway_event_delay_seconds',
+    help: 'Time from receiving the announcement of a change until its event has been read for a subscriber.',
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  return (seconds) => delays.observe(seconds);
+}
+
+/**
+ * Registers the counter of rate limit charges that are counted in memory because Redis is unreachable. Returns a
+ * function that counts one.
+ */
+export function createFallbackCounter(registry: Registry): () => void {
+  const fallbacks = new Counter({
+    name: 'gateway_rate_limit_fallbacks_total',
+    help: 'Rate limit charges counted in memory because Redis was unreachable.',
+    registers: [registry],
+  });
+  return () => fallbacks.inc();
 }

@@ -11,7 +11,7 @@ import { startRetention } from '../notifications/retention.ts';
 import { startFeedRetention } from '../platform-feed/retention.ts';
 import { logConnection } from '../quota/limiters.ts';
 import { createServices, type Services } from '../services.ts';
-import { startSweeping } from '../statistics/periodic-sweep.ts';
+import { startSweeping } from '../statistics/sweep.ts';
 import { createApp } from './app.ts';
 import { createConnections, timeouts as defaultTimeouts } from './connections.ts';
 import { listen } from './listen.ts';

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { OperatorError } from '../errors/operator-error.ts';
+import { OperatorError } from '../errors/failure.ts';
 
 /** The address to listen on. With `reusePort`, the kernel distributes connections among all processes that share it. */
 type ListenAddress = { host: string; port: number; reusePort?: boolean };

@@ -5,8 +5,13 @@ import { isAwaitingFirstFetch, type KeySet } from '../auth/key-set.ts';
 import type { Config, MetricsAccess } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { findSchemaProblem } from '../database/schema-compatibility.ts';
-import { errorHeaders } from '../errors/error-headers.ts';
-import { GatewayError, httpStatus, InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
+import {
+  errorHeaders,
+  GatewayError,
+  httpStatus,
+  InternalError,
+  UnauthenticatedError,
+} from '../errors/gateway-errors.ts';
 import { sendText } from '../http/messages.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import { type Log, logHiddenCause } from '../log.ts';

@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../config.ts';
 import { describeConnectionFailure } from '../database/connection-failure.ts';
 import type { Database } from '../database/database.ts';
 import { type DatabaseUse, startDatabaseServer } from '../database/database-server.ts';
-import { describeFailure } from '../errors/operator-error.ts';
+import { describeFailure } from '../errors/failure.ts';
 import { createLog, type Log, type LogOutput, openLogOutput } from '../log.ts';
 import { version } from '../version.ts';
 

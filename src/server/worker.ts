@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { OperatorError } from '../errors/operator-error.ts';
+import { OperatorError } from '../errors/failure.ts';
 import type { Log } from '../log.ts';
 import { createDelivery, startLive } from '../services.ts';
 import { version } from '../version.ts';

@@ -1,7 +1,10 @@
 import { type EntityManager, IsolationLevel } from '@mikro-orm/postgresql';
 import { type Kysely, sql } from 'kysely';
+import type { Database } from '../database/database.ts';
 import { getKysely, type Tables } from '../database/database.ts';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { readSystemErrorCode } from '../errors/failure.ts';
+import type { Log } from '../log.ts';
+import { type Repeating, repeat } from '../repeat.ts';
 import { type Time, toTime } from '../values/time.ts';
 import { addCounts } from './counts.ts';
 import { recountUsers } from './recount-users.ts';
@@ -11,7 +14,7 @@ const MAX_USERS = 2000;
 const MAX_RECOUNTED = 200;
 
 /** Time from the beginning of a sweep to the next one, if its steps do not take longer. */
-export const SWEEP_INTERVAL_MS = 5000;
+const SWEEP_INTERVAL_MS = 5000;
 
 /** After a step, no process begins another for this many times as long as it took: at most a tenth of the time is used. */
 const REST_FACTOR = 9;
@@ -106,4 +109,13 @@ async function findChangedUsers(db: Kysely<Tables>, after: string, staleBefore: 
   const users = changed ?? [];
   if (users.length === MAX_RECOUNTED) return { changed: users, last: users.at(-1) };
   return { changed: users, last: number < MAX_USERS ? undefined : (last ?? undefined) };
+}
+
+/** Takes the steps of sweeps that are due and that no other process takes, until it is stopped. */
+export function startSweeping(database: Database, log: Log): Repeating {
+  return repeat(async (signal) => (await takeStep(database.fork(), signal)) ?? SWEEP_INTERVAL_MS, {
+    log,
+    message: 'updating the statistics failed; retrying',
+    retryMs: SWEEP_INTERVAL_MS,
+  });
 }

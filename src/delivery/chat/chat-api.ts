@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ChatConfig } from '../../config.ts';
-import { readSystemErrorCode } from '../../errors/system-error-code.ts';
+import { readSystemErrorCode } from '../../errors/failure.ts';
 import { readResponseText } from '../../values/response-text.ts';
 import {
   type AttemptOutcome,

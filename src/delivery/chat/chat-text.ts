@@ -1,4 +1,4 @@
-import { truncate } from '../../values/truncate.ts';
+import { truncate } from '../../values/text.ts';
 import type { Message } from '../message.ts';
 
 /**

@@ -1,11 +1,11 @@
 import { type ExecutionResult, GraphQLError, type SourceLocation } from 'graphql';
 import type { Context, GatewayPlugin } from '../../context.ts';
-import { errorHeaders } from '../../errors/error-headers.ts';
 import { createItemSerializer, type ErrorItem } from '../../errors/error-items.ts';
 import {
   BadRequestError,
   ConflictError,
   type ErrorCode,
+  errorHeaders,
   GatewayError,
   httpStatus,
   InternalError,

@@ -9,7 +9,7 @@ import {
   UnauthenticatedError,
   ValidationError,
 } from '../../errors/gateway-errors.ts';
-import { isRecord } from '../../errors/json-path.ts';
+import { isRecord } from '../../errors/issue.ts';
 import { toIssues } from '../../errors/validation-issues.ts';
 import { requestQuery } from '../../http/messages.ts';
 import { parseJson, readJson } from '../../http/read-json.ts';

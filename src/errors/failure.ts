@@ -1,3 +1,8 @@
+/** Returns the code of a system error (`ENOENT`) or PostgreSQL error (`57P03`), if the value has one. */
+export function readSystemErrorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
 /** A failure that the operator can fix; the message says how. */
 export class OperatorError extends Error {}
 
