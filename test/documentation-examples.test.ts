@@ -23,7 +23,7 @@ import { openStream } from './support/sse.ts';
  * - `graphql`: a document, sent with the token in the variable named after the language (`TOKEN` by default), if a `json`
  *   block with the reply follows. A `json variables` block in between contains its variables. Without a reply the
  *   document is only validated.
- * - `ts` and `js`: an excerpt of the file named after the language. The files of docs/adding-an-operation.md do not exist:
+ * - `ts`, `tsx` and `js`: an excerpt of the file named after the language. The files of docs/adding-an-operation.md do not exist:
  *   foreign/contributing.test.ts creates them.
  * Blocks of other languages are not run.
  */
@@ -165,10 +165,11 @@ test('documented GraphQL documents are valid', () => {
 });
 
 test('documented TypeScript and JavaScript are excerpts of tested files', () => {
-  const excerpts = pages
+  const ofPackages = ['clients/typescript/README.md', 'clients/react/README.md'].map(readPage);
+  const excerpts = [...pages, ...ofPackages]
     .filter(({ path }) => path !== 'docs/adding-an-operation.md')
     .flatMap(readBlocks)
-    .filter(({ language }) => language === 'ts' || language === 'js');
+    .filter(({ language }) => ['ts', 'tsx', 'js'].includes(language));
   expect(excerpts.length).toBeGreaterThan(1);
   for (const { info, content } of excerpts) {
     expect(readFileSync(`${repository}/${info}`, 'utf8')).toContain(content);

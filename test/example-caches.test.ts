@@ -1,7 +1,7 @@
 import { OperationTypeNode } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Example } from '../src/pages/graphiql-examples.ts';
-import { type CachingClient, cachingClients } from './clients/caching-clients.ts';
+import { type CachingClient, cachingClients } from './support/caching-clients.ts';
 import { expectNoWarnings } from './support/console.ts';
 import { type DevelopmentGateway, signTokenFor } from './support/development.ts';
 import {
@@ -22,7 +22,16 @@ function signCallerToken(gateway: DevelopmentGateway, group: readonly Example[])
   return signTokenFor(gateway, `--sub ${user} --org acme`, [...new Set(scopes)].join(' '));
 }
 
-describe.each(cachingClients)('the documented cache of %s', (_name, create) => {
+/** Returns the cursor after which a subscription delivers the next change; the platform feed begins with stored events. */
+async function findCursor(client: CachingClient, subscription: string, values: Record<string, unknown>) {
+  if (subscription.includes('platformEvents')) return null;
+  if (!subscription.includes('accountEvents'))
+    return (await client.fetch('{ notificationCounts { ref cursor } }')).notificationCounts.cursor;
+  const [start] = await client.follow(subscription, values, 1);
+  return start.accountEvents.cursor;
+}
+
+describe.each(cachingClients)('the cache of %s', (_name, create) => {
   let gateway: DevelopmentGateway;
   beforeAll(async () => {
     gateway = await startExampleGateway();
@@ -41,13 +50,11 @@ describe.each(cachingClients)('the documented cache of %s', (_name, create) => {
       for (const { type, document } of splitOperations(query)) {
         if (type === OperationTypeNode.MUTATION) await client.mutate(document, values);
         if (type === OperationTypeNode.SUBSCRIPTION) {
-          // The platform feed begins with the events of the seeded records.
-          const isFeed = document.includes('platformEvents');
-          const { notificationCounts } = isFeed
-            ? { notificationCounts: { cursor: null } }
-            : await client.fetch('{ notificationCounts { ref cursor } }');
+          const after = await findCursor(client, document, values);
           await runExample(gateway, 'publish-notification');
-          await client.follow(document, { ...values, after: notificationCounts.cursor }, 1);
+          // A stream of the account begins with a start; the notification and the counts follow.
+          const events = document.includes('accountEvents') ? 3 : 1;
+          await client.follow(document, { ...values, after }, events);
         }
         if (type === OperationTypeNode.QUERY) {
           const data = await client.fetch(document, values);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import * as client from './clients/rest-client.ts';
+import * as client from '../examples/rest-client/rest-client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asPlatform, credentialVersion, publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
@@ -35,7 +35,7 @@ const as = async (claims: Record<string, unknown>) =>
 
 test('the generated types match the OpenAPI document (npm run openapi)', async () => {
   const root = fileURLToPath(new URL('..', import.meta.url));
-  await promisify(execFile)('npm', ['run', 'types', '-w', 'clients', '--', '--check'], { cwd: root });
+  await promisify(execFile)('npm', ['run', 'types', '-w', 'rest-client', '--', '--check'], { cwd: root });
 });
 
 test('a generated client distinguishes every kind of notification by its payload', async () => {

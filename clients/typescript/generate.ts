@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { codegen } from '@graphql-codegen/core';
 import * as documentNodes from '@graphql-codegen/typed-document-node';
 import * as operationTypes from '@graphql-codegen/typescript-operations';
 import {
+  buildASTSchema,
   type ExecutableDefinitionNode,
   type FragmentDefinitionNode,
   Kind,
@@ -12,16 +13,11 @@ import {
   stripIgnoredCharacters,
   visit,
 } from 'graphql';
-
-// Writes the typed operations of `operations.graphql`: their types, their text for this client, and their document nodes
-// for other GraphQL clients.
+import { printIntrospection, printObjectTypes } from './print-cache-schema.ts';
 
 const read = (path: string) => parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 const schema = read('../../schema.graphql');
 const operations = read('operations.graphql');
-
-const folder = new URL('src/generated/', import.meta.url);
-mkdirSync(folder, { recursive: true });
 
 /** Generates the content of a file by a plugin of GraphQL Code Generator. */
 function generate(filename: string, plugin: 'operationTypes' | 'documentNodes'): Promise<string> {
@@ -54,18 +50,24 @@ function generate(filename: string, plugin: 'operationTypes' | 'documentNodes'):
   });
 }
 
-const HEADER = '// Generated from operations.graphql and schema.graphql by `npm run generate`.\n';
-
-function write(filename: string, content: string): void {
-  writeFileSync(new URL(filename, folder), `${HEADER}${content}`);
+/**
+ * Generates the files of src/generated/, by their names: the types of the operations in operations.graphql, their text for
+ * this client, their document nodes for other clients, and what caches need to know of the schema.
+ */
+export async function generateFiles(): Promise<Record<string, string>> {
+  const built = buildASTSchema(schema);
+  const files = {
+    'types.ts': await generate('types.ts', 'operationTypes'),
+    'operations.ts': `import type * as Types from './types.ts';\n${await generate('operations.ts', 'documentNodes')}`,
+    'documents.ts': printDocuments(),
+    'object-types.ts': printObjectTypes(built),
+    'introspection.ts': printIntrospection(built),
+  };
+  const header = '// Generated from operations.graphql and schema.graphql by `npm run schema`.\n';
+  return Object.fromEntries(
+    Object.entries(files).map(([name, text]) => [name, `${header}${text.trimEnd()}\n`]),
+  );
 }
-
-write('types.ts', await generate('types.ts', 'operationTypes'));
-write(
-  'operations.ts',
-  `import type * as Types from './types.ts';\n${await generate('operations.ts', 'documentNodes')}`,
-);
-write('documents.ts', printDocuments());
 
 /** Prints the text of every operation; those that share a fragment share its text. */
 function printDocuments(): string {
@@ -112,4 +114,9 @@ function findFragments(
     },
   });
   return found;
+}
+
+if (import.meta.main) {
+  for (const [name, text] of Object.entries(await generateFiles()))
+    writeFileSync(new URL(`src/generated/${name}`, import.meta.url), text);
 }

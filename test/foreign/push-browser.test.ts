@@ -1,19 +1,21 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { stripTypeScriptTypes } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Page, Worker } from 'playwright-core';
+import { build } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../src/delivery/message.ts';
 import { formatPayload } from '../../src/delivery/push/push-channel.ts';
 import { hasBrowser, startBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 
-const readClient = (name: string) => readFile(new URL(`../clients/${name}`, import.meta.url), 'utf8');
+const pathTo = (name: string) => fileURLToPath(new URL(`../../clients/typescript/${name}`, import.meta.url));
 
+const bundled = await build({ input: pathTo('src/subscribe-to-push.ts'), write: false });
 const files: Readonly<Record<string, string>> = {
-  '/push-service-worker.js': await readClient('push-service-worker.js'),
-  '/subscribe-to-push.js': stripTypeScriptTypes(await readClient('subscribe-to-push.ts')),
+  '/push-service-worker.js': await readFile(pathTo('push-service-worker.js'), 'utf8'),
+  '/subscribe-to-push.js': bundled.output[0].code,
 };
 
 /** The web app's server. */
@@ -59,7 +61,7 @@ beforeAll(async () => {
   await page.addInitScript(() => {
     let isSubscribed = true;
     const createSubscription = (members: object) =>
-      Object.assign(Object.create(PushSubscription.prototype), members);
+      Object.create(PushSubscription.prototype, Object.getOwnPropertyDescriptors(members));
     PushManager.prototype.getSubscription = async () =>
       createSubscription({
         async unsubscribe() {
@@ -70,7 +72,8 @@ beforeAll(async () => {
     PushManager.prototype.subscribe = async (options) => {
       if (isSubscribed) throw new DOMException('The key differs.', 'InvalidStateError');
       const endpoint = 'https://push.example.com/1';
-      return createSubscription({ toJSON: () => ({ endpoint, expirationTime: null, keys: {}, options }) });
+      const keys = { p256dh: `for ${options?.applicationServerKey}`, auth: 'secret' };
+      return createSubscription({ endpoint, toJSON: () => ({ endpoint, expirationTime: null, keys }) });
     };
   });
   await page.goto(origin);
@@ -79,11 +82,11 @@ beforeAll(async () => {
     const path = '/subscribe-to-push.js';
     const { subscribeToPush } = await import(path);
     const requests: unknown[] = [];
-    await subscribeToPush(async (query: string, variables?: object) => {
-      requests.push({ query, variables: JSON.parse(JSON.stringify(variables ?? {})) });
+    const request = async ({ text }: { text: string }, variables: object) => {
+      requests.push({ text, variables });
       return { pushPublicKey: 'the-key' };
-    });
-    return requests;
+    };
+    return [await subscribeToPush({ request }), ...requests];
   });
   worker = await starting;
 });
@@ -118,18 +121,31 @@ const listShown = () =>
   });
 
 test.skipIf(!hasBrowser)('replaces a subscription with another key, and registers the new one', () => {
-  expect(sent).toMatchObject([
-    { query: '{ pushPublicKey }' },
+  expect(sent).toEqual([
+    'subscribed',
+    { text: 'query PushPublicKey{pushPublicKey}', variables: {} },
     {
-      query: expect.stringContaining('registerPushSubscription'),
+      text: expect.stringContaining('registerPushSubscription'),
       variables: {
         input: {
           endpoint: 'https://push.example.com/1',
-          options: { userVisibleOnly: true, applicationServerKey: 'the-key' },
+          keys: { p256dh: 'for the-key', auth: 'secret' },
         },
       },
     },
   ]);
+});
+
+test.skipIf(!hasBrowser)('registers nothing without the permission or a key of the gateway', async () => {
+  const results = await page.evaluate(async () => {
+    const path = '/subscribe-to-push.js';
+    const { subscribeToPush } = await import(path);
+    const request = async () => ({ pushPublicKey: null });
+    const withoutKey = await subscribeToPush({ request });
+    Notification.requestPermission = async () => 'denied';
+    return [withoutKey, await subscribeToPush({ request })];
+  });
+  expect(results).toEqual(['notConfigured', 'denied']);
 });
 
 test.skipIf(!hasBrowser)('shows each notification once, and opens its URL when it is clicked', async () => {

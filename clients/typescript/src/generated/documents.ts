@@ -1,4 +1,4 @@
-// Generated from operations.graphql and schema.graphql by `npm run generate`.
+// Generated from operations.graphql and schema.graphql by `npm run schema`.
 import { TypedDocument } from '../typed-document.ts';
 import type * as Types from './types.ts';
 

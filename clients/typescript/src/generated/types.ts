@@ -1,4 +1,4 @@
-// Generated from operations.graphql and schema.graphql by `npm run generate`.
+// Generated from operations.graphql and schema.graphql by `npm run schema`.
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */

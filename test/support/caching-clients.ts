@@ -1,11 +1,11 @@
-import { ApolloClient, ApolloLink, gql, HttpLink } from '@apollo/client';
-import type { OperationResult } from '@urql/core';
+import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from '@apollo/client';
+import { createClient as createUrqlClient, fetchExchange, type OperationResult } from '@urql/core';
+import { cacheExchange } from '@urql/exchange-graphcache';
 import { OperationTypeNode, print } from 'graphql';
 import { createClient } from 'graphql-sse';
 import { firstValueFrom, map, Observable, take, toArray } from 'rxjs';
-import { createApolloCache } from './apollo-cache.ts';
-import { connect } from './web-inbox.ts';
-import { introspection } from './web-schema.ts';
+import { apolloCacheOptions } from '../../clients/typescript/src/apollo.ts';
+import { graphcacheOptions } from '../../clients/typescript/src/urql.ts';
 
 type Variables = Record<string, unknown>;
 // biome-ignore lint/suspicious/noExplicitAny: tests assert on data of any shape.
@@ -25,7 +25,7 @@ function createApollo(address: string, token: string): CachingClient {
   const request = { url: `${address}/graphql`, headers: { Authorization: `Bearer ${token}` } };
   const events = createClient({ ...request, retryAttempts: 0 });
   const client = new ApolloClient({
-    cache: createApolloCache(introspection),
+    cache: new InMemoryCache(apolloCacheOptions),
     link: ApolloLink.split(
       ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION,
       new ApolloLink(
@@ -72,7 +72,14 @@ function expectData({ data, error }: { data?: Data; error?: Error | undefined })
 
 /** urql with graphcache. */
 function createUrql(address: string, token: string): CachingClient {
-  const client = connect(address, () => token);
+  const client = createUrqlClient({
+    url: `${address}/graphql`,
+    exchanges: [cacheExchange(graphcacheOptions), fetchExchange],
+    // Reads server-sent events with `fetch`, because `EventSource` cannot send the token.
+    fetchSubscriptions: true,
+    preferGetMethod: false,
+    fetchOptions: { headers: { Authorization: `Bearer ${token}` } },
+  });
   return {
     async fetch(query, variables = {}) {
       return expectData(await client.query(query, variables, { requestPolicy: 'network-only' }));
