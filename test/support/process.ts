@@ -11,6 +11,7 @@ export type Ended = { status: number | null; stdout: string; stderr: string };
 export type Process = {
   pid: number;
   stdout(): string;
+  stderr(): string;
   /** Waits until standard output matches, and returns the first group; throws if the program exits first. */
   waitForOutput(pattern: RegExp): Promise<string>;
   /** Closes its standard output, to which the log is written. */
@@ -62,6 +63,7 @@ export function captureOutput(
   return {
     pid,
     stdout: () => stdout,
+    stderr: () => stderr,
     async waitForOutput(pattern) {
       for (;;) {
         const match = pattern.exec(stdout);
