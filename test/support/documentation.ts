@@ -48,5 +48,6 @@ export function normalize(text: string): string {
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<timestamp>')
     .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, '<uuid>')
     .replaceAll(/"ref": ?"[\w-]{22}"/g, '"ref":"<ref>"')
+    .replaceAll(/Try again in \d+ s/g, 'Try again in <number> s')
     .replaceAll(/"Wy[IJ][\w-]+"/g, '"<cursor>"');
 }
