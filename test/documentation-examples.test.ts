@@ -110,8 +110,8 @@ beforeEach(async () => {
 });
 
 // docs/delivery.md needs a mail server: delivery-page.test.ts runs its commands and operations. examples.test.ts runs those
-// of docs/editor-refresh.md, which depend on each other's results.
-const otherPages = ['docs/delivery.md', 'docs/editor-refresh.md'];
+// of docs/editor-credentials.md, which depend on each other's results.
+const otherPages = ['docs/delivery.md', 'docs/editor-credentials.md'];
 const pagesWithSteps = pages.filter(
   (page) => !otherPages.includes(page.path) && readSteps(page).some(({ output }) => output !== undefined),
 );

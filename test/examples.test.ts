@@ -53,8 +53,10 @@ test('every platform operation has an example', () => {
   expect(names.filter((name) => !shown.has(name))).toEqual([]);
 });
 
-test('docs/editor-refresh.md contains its examples unchanged, with the replies that they return', async () => {
-  const blocks = readBlocks(readPage('docs/editor-refresh.md')).filter(({ language }) => language !== 'bash');
+test('docs/editor-credentials.md contains its examples unchanged, with the replies that they return', async () => {
+  const blocks = readBlocks(readPage('docs/editor-credentials.md')).filter(
+    ({ language }) => language !== 'bash',
+  );
   const names = [
     'read-editor-credential',
     'claim-editor-credential-refresh',

@@ -71,7 +71,7 @@ async function exchange(at: TestGateway, userId: string, { version, refreshToken
   }
 }
 
-/** Follows docs/editor-refresh.md: returns the credential to use in place of an expired one. */
+/** Follows docs/editor-credentials.md: returns the credential to use in place of an expired one. */
 async function renew(at: TestGateway, userId: string, expired: Credential): Promise<Credential> {
   const outcome = await claim(at, userId, expired.version);
   if (outcome === true) await exchange(at, userId, expired);

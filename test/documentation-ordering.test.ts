@@ -1,22 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readPage, tableBelow } from './support/documentation.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asPlatform, payloads, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
 
-const page = await readFile(new URL('../docs/ordering.md', import.meta.url), 'utf8');
-
-/** Returns the rows of the table below a heading. */
-function readCalls(heading: string): string[][] {
-  const section = page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
-  const lines = section.split('\n').filter((line) => line.startsWith('|'));
-  return lines.slice(2).map((line) =>
-    line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.replaceAll('`', '').trim()),
-  );
-}
+const page = readPage('docs/platform.md');
 
 const at = (time: string) => `2026-01-01T${time}:00.000Z`;
 
@@ -41,7 +29,7 @@ test('publications and resolutions have the documented results', async () => {
       ]),
     );
   };
-  const calls = readCalls('Notifications');
+  const calls = tableBelow(page, 'Order of notifications');
   expect(calls).toHaveLength(9);
   for (const [call = '', time = '', active, resolved] of calls) {
     const before = await states();
@@ -72,7 +60,7 @@ test('publications and resolutions have the documented results', async () => {
 
 test('states and deletions of workspaces have the documented results', async () => {
   const [userId, id] = ['alice', randomUUID()];
-  const calls = readCalls('Workspaces');
+  const calls = tableBelow(page, 'Order of workspaces');
   expect(calls).toHaveLength(8);
   for (const [call = '', time = '', applied, status] of calls) {
     const [verb, name] = call.split(' ');
