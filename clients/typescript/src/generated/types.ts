@@ -427,7 +427,12 @@ export type DismissAllMutationVariables = Exact<{
 }>;
 
 
-export type DismissAllMutation = { readonly dismissNotifications: { readonly dismissedCount: number } | null };
+export type DismissAllMutation = { readonly dismissNotifications: { readonly dismissedCount: number, readonly notifications: ReadonlyArray<
+      | { readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
+      | { readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
+      | { readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
+      | { readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
+    > } | null };
 
 export type RestoreMutationVariables = Exact<{
   input: RestoreNotificationInput;

@@ -1,0 +1,101 @@
+import { type Change, showChanges } from './changes.ts';
+import { toGatewayError } from './gateway-error.ts';
+import { mutationDelay, retry } from './retries.ts';
+import type { AccountSession } from './session.ts';
+import { emptyState, type Sent, type State } from './state.ts';
+
+/** Makes of a state what a reply changes. */
+type Apply<Data> = (state: State, data: Data, sent: Sent) => State;
+
+/** The state of an account, with the changes that are not confirmed yet. */
+export class AccountStore {
+  readonly #session: AccountSession;
+  readonly #onChange: () => void;
+  #state = emptyState;
+  #shown = emptyState;
+  #changes: readonly Change[] = [];
+  /** The last mutation of each key. */
+  readonly #queues = new Map<string, Promise<unknown>>();
+
+  constructor(session: AccountSession, onChange: () => void) {
+    this.#session = session;
+    this.#onChange = onChange;
+  }
+
+  /** The state with pending changes. */
+  get shown(): State {
+    return this.#shown;
+  }
+
+  /** Changes the state. */
+  update(change: (state: State) => State): void {
+    this.#set(change(this.#state), this.#changes);
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#queues.clear();
+    this.#set(emptyState, []);
+  }
+
+  /** Sends a query once, and applies the reply. @throws {GatewayError} */
+  async query<Data>(
+    send: (signal: AbortSignal) => Promise<Data>,
+    apply: Apply<Data>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const since = this.#state.arrivals;
+    const data = await send(signal);
+    signal.throwIfAborted();
+    this.update((state) => apply(state, data, { since }));
+  }
+
+  /**
+   * Shows a change at once and sends it. The reply, or the refusal, replaces the change. Mutations with the same key are
+   * sent one after another, so that the gateway executes them in the order in which the user made them.
+   * @throws {GatewayError} why it was refused
+   */
+  async mutate<Data>(
+    key: string,
+    change: Change,
+    send: (signal: AbortSignal) => Promise<Data>,
+    apply: Apply<Data>,
+  ): Promise<Data> {
+    const { signal } = this.#session;
+    const previous = this.#queues.get(key);
+    this.#set(this.#state, [...this.#changes, change]);
+    let since = 0;
+    const attempt = () => {
+      since = this.#state.arrivals;
+      return send(signal);
+    };
+    const sending = (async () => {
+      await previous?.catch(() => undefined);
+      return retry(attempt, mutationDelay, signal);
+    })();
+    this.#queues.set(key, sending);
+    try {
+      const data = await sending;
+      signal.throwIfAborted();
+      this.#set(apply(this.#state, data, { since }), this.#without(change));
+      return data;
+    } catch (error) {
+      this.#set(this.#state, this.#without(change));
+      throw toGatewayError(error);
+    } finally {
+      if (this.#queues.get(key) === sending) this.#queues.delete(key);
+    }
+  }
+
+  #without(change: Change): readonly Change[] {
+    return this.#changes.filter((other) => other !== change);
+  }
+
+  #set(state: State, changes: readonly Change[]): void {
+    if (state === this.#state && changes.length === 0 && this.#changes.length === 0) return;
+    this.#state = state;
+    this.#changes = changes;
+    this.#shown = showChanges(state, changes);
+    this.#onChange();
+  }
+}

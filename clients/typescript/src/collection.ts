@@ -1,0 +1,124 @@
+/** What lists are sorted by: the time of creation, then the ID, newest first. */
+export type Position = { readonly createdAt: string; readonly id: string };
+
+/**
+ * A record, or null after its deletion. `arrival` counts what the client has received, so that a reply can be compared
+ * with what arrived since its request was sent.
+ */
+type Entry<Item> = { readonly item: Item | null; readonly arrival: number };
+
+/** How far a list is loaded. Its records are those of the collection that match its filter, down to `end`. */
+type Extent<Filter> = {
+  readonly filter: Filter;
+  /** The last loaded record; undefined if all are loaded. */
+  readonly end: Position | undefined;
+  /** Continues after the last loaded page. */
+  readonly endCursor: string | null;
+};
+
+/** Records of one type, and the lists that are loaded of them. */
+export type Collection<Item, Filter> = {
+  readonly entries: ReadonlyMap<string, Entry<Item>>;
+  readonly lists: ReadonlyMap<string, Extent<Filter>>;
+};
+
+/** How records of a type are compared. */
+export type Rules<Item, Filter> = {
+  matches(filter: Filter, item: Item): boolean;
+  /** Whether the first is an earlier state of the same record than the second. */
+  isOlder(one: Item, other: Item): boolean;
+};
+
+/** A page of a list, as the gateway returns it. */
+export type Page<Item> = {
+  readonly nodes: readonly Item[];
+  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+};
+
+/** The arrival of what any reply or event replaces. */
+export const FORGOTTEN = -1;
+
+export const emptyCollection = { entries: new Map(), lists: new Map() };
+
+/** Compares positions as lists sort them. The gateway compares the bytes of IDs, which differs only for rare characters. */
+function comparePositions(one: Position, other: Position): number {
+  if (one.createdAt !== other.createdAt) return one.createdAt > other.createdAt ? -1 : 1;
+  return one.id === other.id ? 0 : one.id > other.id ? -1 : 1;
+}
+
+const isWithin = (position: Position, end: Position | undefined) =>
+  end === undefined || comparePositions(position, end) <= 0;
+
+/** Stores the state of a record, or null after its deletion, unless it is older than the stored one. */
+export function putItem<Item, Filter>(
+  collection: Collection<Item, Filter>,
+  { isOlder }: Rules<Item, Filter>,
+  id: string,
+  item: Item | null,
+  arrival: number,
+): Collection<Item, Filter> {
+  const stored = collection.entries.get(id);
+  const isComparable = item !== null && stored?.item != null && stored.arrival !== FORGOTTEN;
+  if (isComparable && isOlder(item, stored.item)) return collection;
+  return { ...collection, entries: new Map(collection.entries).set(id, { item, arrival }) };
+}
+
+/**
+ * Stores a page that was requested when `since` things had arrived: the first one of a list, or the one after `after`.
+ * Whatever arrived later stays, unless the page has a later state of it. Other records in the range of the page that match
+ * its filter are removed, because the gateway has them no longer.
+ */
+export function putPage<Item extends Position, Filter>(
+  collection: Collection<Item, Filter>,
+  rules: Rules<Item, Filter>,
+  list: { readonly key: string; readonly filter: Filter; readonly after?: Position | undefined },
+  { nodes, pageInfo }: Page<Item>,
+  { since, arrival }: { readonly since: number; readonly arrival: number },
+): Collection<Item, Filter> {
+  const { key, filter, after } = list;
+  const end = pageInfo.hasNextPage ? (nodes.at(-1) ?? after) : undefined;
+  const entries = new Map(collection.entries);
+  for (const [id, entry] of entries) {
+    const { item } = entry;
+    if (item === null || entry.arrival > since || !rules.matches(filter, item)) continue;
+    if (isWithin(item, end) && !(after !== undefined && isWithin(item, after))) entries.delete(id);
+  }
+  for (const node of nodes) {
+    const stored = entries.get(node.id);
+    const isKept =
+      stored !== undefined &&
+      stored.arrival > since &&
+      (stored.item === null || rules.isOlder(node, stored.item));
+    if (!isKept) entries.set(node.id, { item: node, arrival });
+  }
+  const extent = {
+    filter,
+    end: end && { createdAt: end.createdAt, id: end.id },
+    endCursor: pageInfo.hasNextPage ? pageInfo.endCursor : null,
+  };
+  return { entries, lists: new Map(collection.lists).set(key, extent) };
+}
+
+/** Lets any reply or event replace the records. */
+export function forgetEntries<Item, Filter>(collection: Collection<Item, Filter>): Collection<Item, Filter> {
+  const entries = [...collection.entries].map(
+    ([id, { item }]) => [id, { item, arrival: FORGOTTEN }] as const,
+  );
+  return { ...collection, entries: new Map(entries) };
+}
+
+/** Returns the loaded records of a list, newest first; undefined if none was loaded. */
+export function selectList<Item extends Position, Filter>(
+  { entries, lists }: Collection<Item, Filter>,
+  { matches }: Rules<Item, Filter>,
+  key: string,
+): readonly Item[] | undefined {
+  const extent = lists.get(key);
+  if (extent === undefined) return undefined;
+  const { filter, end } = extent;
+  const items: Item[] = [];
+  for (const { item } of entries.values()) {
+    if (item !== null && isWithin(item, end) && matches(filter, item)) items.push(item);
+  }
+  return items.sort(comparePositions);
+}

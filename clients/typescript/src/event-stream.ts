@@ -1,0 +1,90 @@
+import { createParser } from 'eventsource-parser';
+import type { AccountEvent } from './account-events.ts';
+import { fromReply, GatewayError, type ReplyError } from './gateway-error.ts';
+import { post, readReply, type Session } from './transport.ts';
+
+/** The gateway sends a comment every 12 seconds. Without a byte for so long, the connection is dead. */
+const SILENCE_MS = 30_000;
+
+type Result = {
+  readonly data?: { readonly accountEvents: AccountEvent | null } | null;
+  readonly errors?: readonly ReplyError[];
+};
+
+/** What a stream needs. */
+export type StreamRequest = {
+  readonly session: Session;
+  readonly document: { readonly text: string };
+  /** Resumes after this cursor; undefined begins now. */
+  readonly after: string | undefined;
+  /** A token that is known to be refused. */
+  readonly rejected: string | undefined;
+  /** Receives the events that arrived together, and the token of the stream. */
+  onEvents(events: readonly AccountEvent[], token: string): void;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Reads events until the gateway completes the stream without an error, because the user was deleted or the epoch of the
+ * database was renewed.
+ * @throws {GatewayError} the error with which it ends, or `NETWORK_ERROR` if the connection is lost
+ */
+export async function readEvents(request: StreamRequest): Promise<void> {
+  const { session, document, after, rejected, signal } = request;
+  const watchdog = new AbortController();
+  const silence = new GatewayError({ code: 'NETWORK_ERROR', message: 'The connection is silent.' });
+  const startTimer = () => setTimeout(() => watchdog.abort(silence), SILENCE_MS);
+  let timer = startTimer();
+  const onBytes = () => {
+    clearTimeout(timer);
+    timer = startTimer();
+  };
+  try {
+    const { response, token } = await post(
+      session,
+      document,
+      { after },
+      {
+        accept: 'text/event-stream',
+        signal: AbortSignal.any([signal, watchdog.signal]),
+        rejected,
+      },
+    );
+    await readBody(response, onBytes, (events) => request.onEvents(events, token));
+  } finally {
+    clearTimeout(timer);
+    watchdog.abort();
+  }
+}
+
+async function readBody(
+  response: Response,
+  onBytes: () => void,
+  onEvents: (events: readonly AccountEvent[]) => void,
+): Promise<void> {
+  const isStream = response.headers.get('Content-Type')?.startsWith('text/event-stream');
+  if (!isStream) await readReply(response);
+  if (!isStream || response.body === null) throw lost('The reply is not a stream.');
+  let results: Result[] = [];
+  let isComplete = false;
+  const parser = createParser({
+    onEvent({ event, data }) {
+      if (event === 'complete') isComplete = true;
+      else if (event === 'next') results.push(JSON.parse(data));
+    },
+  });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  while (!isComplete) {
+    const { done, value } = await reader.read();
+    if (done) throw lost('The connection was closed.');
+    onBytes();
+    parser.feed(value);
+    const events = results.map(({ data }) => data?.accountEvents).filter((event) => event != null);
+    if (events.length > 0) onEvents(events);
+    const error = results.flatMap(({ errors = [] }) => errors).at(0);
+    if (error !== undefined) throw fromReply(error, response.headers.get('X-Request-Id'));
+    results = [];
+  }
+}
+
+const lost = (message: string) => new GatewayError({ code: 'NETWORK_ERROR', message });

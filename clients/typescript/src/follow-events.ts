@@ -1,0 +1,81 @@
+import type { AccountEvent } from './account-events.ts';
+import { readEvents } from './event-stream.ts';
+import { type GatewayError, toGatewayError } from './gateway-error.ts';
+import type { Connection } from './inbox-types.ts';
+import { backoff, sleep } from './retries.ts';
+import type { Session } from './transport.ts';
+
+/** Streams may be reopened at most so long after they failed. */
+const MAX_DELAY_SECONDS = 30;
+
+/** Whom a stream serves. */
+export type EventHandlers = {
+  /** Receives the events that arrived together. */
+  onEvents(events: readonly AccountEvent[]): void;
+  onConnection(connection: Connection): void;
+};
+
+/**
+ * Keeps a stream open until aborted: resumes it after the last event with delays that grow while it fails, and at once
+ * when the browser is online again. A token that expires is replaced without a delay.
+ */
+export async function followEvents(
+  session: Session,
+  document: { readonly text: string },
+  after: string | undefined,
+  { onEvents, onConnection }: EventHandlers,
+  signal: AbortSignal,
+): Promise<void> {
+  let cursor = after;
+  let failures = 0;
+  let rejected: string | undefined;
+  while (!signal.aborted) {
+    let liveToken: string | undefined;
+    let error: GatewayError | undefined;
+    onConnection({ state: 'connecting', retryAt: undefined, error: undefined });
+    try {
+      await readEvents({
+        session,
+        document,
+        after: cursor,
+        rejected,
+        signal,
+        onEvents(events, token) {
+          if (signal.aborted) return;
+          cursor = events.at(-1)?.cursor ?? cursor;
+          onEvents(events);
+          if (liveToken === undefined) onConnection({ state: 'live', retryAt: undefined, error: undefined });
+          liveToken = token;
+          failures = 0;
+        },
+      });
+      // The data was deleted or restored: the cursor is of another epoch.
+      cursor = undefined;
+    } catch (thrown) {
+      error = toGatewayError(thrown);
+    }
+    if (signal.aborted) return;
+    const hasExpired = error?.code === 'UNAUTHENTICATED' && liveToken !== undefined;
+    rejected = hasExpired ? liveToken : undefined;
+    if (hasExpired) continue;
+    failures += 1;
+    const delay = Math.max(backoff(failures, MAX_DELAY_SECONDS), 1000 * (error?.retryAfter ?? 0));
+    const retryAt = Date.now() + delay;
+    onConnection({ state: 'waiting', retryAt, error: error?.retriedAt(retryAt) });
+    await sleepUntilOnline(delay, signal);
+  }
+}
+
+/** Waits, but only until the browser is online again. */
+async function sleepUntilOnline(milliseconds: number, signal: AbortSignal): Promise<void> {
+  const waiting = new AbortController();
+  const wake = () => waiting.abort();
+  globalThis.addEventListener?.('online', wake);
+  try {
+    await sleep(milliseconds, AbortSignal.any([signal, waiting.signal]));
+  } catch {
+    // The caller looks at its signal.
+  } finally {
+    globalThis.removeEventListener?.('online', wake);
+  }
+}

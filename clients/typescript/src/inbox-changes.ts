@@ -1,0 +1,139 @@
+import type { AccountStore } from './account-store.ts';
+import {
+  answering,
+  type Change,
+  dismissal,
+  dismissalOfAll,
+  editorChange,
+  preferenceChanges,
+  restoration,
+} from './changes.ts';
+import { GatewayError } from './gateway-error.ts';
+import * as documents from './generated/documents.ts';
+import type { AnswerMutation } from './generated/types.ts';
+import type { Send } from './inbox-resources.ts';
+import type { AnswerOutcome, Inbox } from './inbox-types.ts';
+import { openPendingAnswer } from './pending-answers.ts';
+import type { EditorConnection, NotificationCard } from './records.ts';
+import type { AccountSession } from './session.ts';
+import { applyChanged, applyDismissed, applyEditorAuth } from './state.ts';
+import { expectValue } from './transport.ts';
+
+/** The changes that a user can make. */
+type InboxChanges = Pick<
+  Inbox,
+  'dismiss' | 'restore' | 'dismissAll' | 'answer' | 'updatePreferences' | 'connectEditor' | 'disconnectEditor'
+>;
+
+/** Errors after which nobody knows whether an answer was stored, or which say nothing about it. */
+const UNDECIDED = ['NETWORK_ERROR', 'INTERNAL_ERROR', 'RATE_LIMITED', 'UNAUTHENTICATED', 'SIGNED_OUT'];
+
+/** Creates the functions by which a user changes things. */
+export function createChanges(store: AccountStore, send: Send, session: AccountSession): InboxChanges {
+  const now = () => new Date().toISOString();
+
+  async function changeNotification(
+    id: string,
+    change: Change,
+    mutation: (signal: AbortSignal) => Promise<NotificationCard>,
+  ): Promise<void> {
+    await store.mutate(id, change, mutation, (state, card, sent) => applyChanged(state, [card], sent));
+  }
+
+  async function changeEditor(
+    change: Change,
+    mutation: (signal: AbortSignal) => Promise<EditorConnection>,
+  ): Promise<void> {
+    await store.mutate('editor', change, mutation, applyEditorAuth);
+  }
+
+  /** Returns the cursor of the latest counts, which are loaded if there are none. */
+  async function getCursor(signal: AbortSignal): Promise<string> {
+    const { counts } = store.shown;
+    if (counts !== undefined) return counts.value.cursor;
+    return expectValue((await send(documents.Counts, {}, signal)).notificationCounts).cursor;
+  }
+
+  return {
+    dismiss: (id) =>
+      changeNotification(id, dismissal(id, now()), async (signal) => {
+        const { dismissNotification } = await send(documents.Dismiss, { input: { id } }, signal);
+        return expectValue(dismissNotification).notification;
+      }),
+
+    restore: (id) =>
+      changeNotification(id, restoration(id), async (signal) => {
+        const { restoreNotification } = await send(documents.Restore, { input: { id } }, signal);
+        return expectValue(restoreNotification).notification;
+      }),
+
+    async dismissAll(filter = {}) {
+      const change = dismissalOfAll(filter, now());
+      const mutation = async (signal: AbortSignal) => {
+        const upTo = await getCursor(signal);
+        const { dismissNotifications } = await send(
+          documents.DismissAll,
+          { input: { filter: { ...filter, upTo } } },
+          signal,
+        );
+        return expectValue(dismissNotifications);
+      };
+      const { dismissedCount } = await store.mutate(
+        'all',
+        change,
+        mutation,
+        (state, { notifications }, sent) => applyDismissed(state, notifications, change, sent),
+      );
+      return dismissedCount;
+    },
+
+    async answer(id, content) {
+      const pending = openPendingAnswer(session.account ?? (await session.identify()), id);
+      const answerId = pending.getId(content);
+      const input = { id, answerId, ...content };
+      try {
+        const reply = await store.mutate(
+          id,
+          answering(id, content, answerId, now()),
+          async (signal) => expectValue((await send(documents.Answer, { input }, signal)).answerNotification),
+          (state, { notification }, sent) => applyChanged(state, [notification], sent),
+        );
+        pending.settle();
+        return toOutcome(reply);
+      } catch (error) {
+        if (!(error instanceof GatewayError && UNDECIDED.includes(error.code))) pending.settle();
+        throw error;
+      }
+    },
+
+    async updatePreferences(preferences) {
+      await store.mutate(
+        'preferences',
+        preferenceChanges(preferences),
+        async (signal) => {
+          const reply = await send(documents.UpdatePreferences, { input: { preferences } }, signal);
+          return expectValue(reply.updateNotificationPreferences);
+        },
+        (state, reply) => ({ ...state, preferences: reply.preferences }),
+      );
+    },
+
+    connectEditor: (input) =>
+      changeEditor(editorChange('SUBSCRIPTION'), async (signal) => {
+        const { storeEditorSubscription } = await send(documents.ConnectEditor, { input }, signal);
+        return expectValue(storeEditorSubscription).editorAuth;
+      }),
+
+    disconnectEditor: () =>
+      changeEditor(editorChange('NONE'), async (signal) => {
+        const { deleteEditorAuth } = await send(documents.DisconnectEditor, {}, signal);
+        return expectValue(deleteEditorAuth).editorAuth;
+      }),
+  };
+}
+
+function toOutcome(reply: NonNullable<AnswerMutation['answerNotification']>): AnswerOutcome {
+  if (reply.__typename === 'AnswerStored') return { type: 'stored', notification: reply.notification };
+  const { state, settledAt, answer, notification } = reply;
+  return { type: 'alreadySettled', state, settledAt, answer, notification };
+}

@@ -1,0 +1,98 @@
+import { type EventHandlers, followEvents } from './follow-events.ts';
+import type { Connection, Store } from './inbox-types.ts';
+import { Observable } from './observable.ts';
+import type { AccountSession } from './session.ts';
+
+/** The stream closes so long after its last user left: route changes, and React's strict mode, do not reopen it. */
+const LINGER_MS = 1000;
+
+/** Loads wait so long for the stream, so that no change is missed between them. */
+const START_MS = 2000;
+
+const IDLE: Connection = { state: 'idle', retryAt: undefined, error: undefined };
+
+/** The stream of an account's events, which is open while it is used. */
+export type LiveEvents = {
+  readonly connection: Store<Connection>;
+  /** Opens the stream until the returned function is called. */
+  hold(): () => void;
+  /** Resolves when events arrive, or the stream fails or takes long to open. */
+  follows(): Promise<void>;
+  /** Leaves the stream of one account, and opens that of the next one if it is used. */
+  switchAccount(): void;
+  signOut(): void;
+};
+
+/** Creates a stream, which requests nothing before it is used. */
+export function createLiveEvents(
+  session: AccountSession,
+  document: { readonly text: string },
+  onEvents: EventHandlers['onEvents'],
+): LiveEvents {
+  const connection = new Observable(IDLE);
+  let holders = 0;
+  let cursor: string | undefined;
+  let open: AbortController | undefined;
+  let linger: ReturnType<typeof setTimeout> | undefined;
+
+  function start(): void {
+    const controller = new AbortController();
+    open = controller;
+    const signal = AbortSignal.any([controller.signal, session.signal]);
+    const handlers: EventHandlers = {
+      onEvents(events) {
+        cursor = events.at(-1)?.cursor ?? cursor;
+        onEvents(events);
+      },
+      onConnection: (state) => connection.set(state),
+    };
+    void followEvents(session, document, cursor, handlers, signal);
+  }
+
+  function stop(): void {
+    clearTimeout(linger);
+    open?.abort();
+    open = undefined;
+  }
+
+  return {
+    connection,
+    hold() {
+      clearTimeout(linger);
+      holders += 1;
+      if (open === undefined && connection.get().state !== 'signedOut') start();
+      return () => {
+        holders -= 1;
+        if (holders > 0) return;
+        linger = setTimeout(() => {
+          stop();
+          connection.set(IDLE);
+        }, LINGER_MS);
+      };
+    },
+    follows: () =>
+      new Promise((resolve) => {
+        const timer = setTimeout(end, START_MS);
+        const unsubscribe = connection.subscribe(check);
+        check();
+        function check(): void {
+          if (connection.get().state !== 'connecting') end();
+        }
+        function end(): void {
+          clearTimeout(timer);
+          unsubscribe();
+          resolve();
+        }
+      }),
+    switchAccount() {
+      stop();
+      cursor = undefined;
+      if (holders > 0) start();
+      else connection.set(IDLE);
+    },
+    signOut() {
+      stop();
+      connection.set({ ...IDLE, state: 'signedOut' });
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { type GatewayError, toGatewayError } from './gateway-error.ts';
+
+/** After so many failures, a query is given up: see docs/graphql-api.md#retries. */
+const MAX_RETRIES = 5;
+
+/** Returns the milliseconds before a retry, from 0: 1, 2, 4, 8 … seconds, multiplied by a random number from 0.5 to 1. */
+export const backoff = (retry: number, maxSeconds = 16) =>
+  1000 * Math.min(2 ** retry, maxSeconds) * (0.5 + Math.random() / 2);
+
+/** Whether there was no reply, so that nobody knows whether the request was executed. */
+export const isUnanswered = ({ code }: GatewayError) => code === 'NETWORK_ERROR';
+
+/** Whether a query should be sent again after a while. */
+const isTemporary = (error: GatewayError) => isUnanswered(error) || error.code === 'INTERNAL_ERROR';
+
+/** Returns the milliseconds before the next attempt of a query, or `undefined` if there is none. */
+export function queryDelay(error: GatewayError, retry: number): number | undefined {
+  return isTemporary(error) && retry < MAX_RETRIES ? backoff(retry) : undefined;
+}
+
+/** Does the same for a query whose result is shown: it also waits for the rate limit. */
+export function shownQueryDelay(error: GatewayError, retry: number): number | undefined {
+  if (error.code !== 'RATE_LIMITED') return queryDelay(error, retry);
+  return 1000 * (error.retryAfter ?? 1) + 1000 * Math.random();
+}
+
+/** Does the same for a mutation, each of which is safe to send again: see docs/graphql-api.md#retries. */
+export function mutationDelay(error: GatewayError, retry: number): number | undefined {
+  return isUnanswered(error) && retry < 2 ? backoff(retry) : undefined;
+}
+
+/**
+ * Attempts until success, or until `delay` returns none. `onRetry` receives each error with the time of the next attempt.
+ * @throws {GatewayError} the last error, or the reason of the signal
+ */
+export async function retry<Result>(
+  attempt: () => Promise<Result>,
+  delay: (error: GatewayError, retry: number) => number | undefined,
+  signal: AbortSignal,
+  onRetry?: (error: GatewayError) => void,
+): Promise<Result> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await attempt();
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      const milliseconds = signal.aborted ? undefined : delay(error, failures);
+      if (milliseconds === undefined) throw error;
+      onRetry?.(error.retriedAt(Date.now() + milliseconds));
+      await sleep(milliseconds, signal);
+    }
+  }
+}
+
+/** Waits. @throws the reason of the signal when it is aborted */
+export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    }, milliseconds);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+}

@@ -1,0 +1,228 @@
+import type { AccountEvent } from './account-events.ts';
+import {
+  type Collection,
+  emptyCollection,
+  FORGOTTEN,
+  forgetEntries,
+  type Page,
+  type Position,
+  putItem,
+  putPage,
+  type Rules,
+} from './collection.ts';
+import { matchesNotification, matchesWorkspace } from './filters.ts';
+import type { NotificationFilter, WorkspaceFilter } from './generated/types.ts';
+import type {
+  Counts,
+  Delivery,
+  EditorConnection,
+  NotificationCard,
+  Preference,
+  WorkspaceCard,
+} from './records.ts';
+
+/** A value, and how many things had arrived when it did. */
+type Arrived<Value> = { readonly value: Value; readonly arrival: number };
+
+/** Counts with the cursor up to which `dismissNotifications` may dismiss. */
+export type CountsWithCursor = Counts & { readonly cursor: string };
+
+/** What the gateway has said, without pending changes. */
+export type State = {
+  /** Counts what has arrived: replies and batches of events. */
+  readonly arrivals: number;
+  readonly notifications: Collection<NotificationCard, NotificationFilter>;
+  readonly workspaces: Collection<WorkspaceCard, WorkspaceFilter>;
+  readonly counts: Arrived<CountsWithCursor> | undefined;
+  readonly editorAuth: Arrived<EditorConnection> | undefined;
+  readonly preferences: readonly Preference[] | undefined;
+  readonly deliveries: ReadonlyMap<string, readonly Delivery[]>;
+};
+
+export const emptyState: State = {
+  arrivals: 0,
+  notifications: emptyCollection,
+  workspaces: emptyCollection,
+  counts: undefined,
+  editorAuth: undefined,
+  preferences: undefined,
+  deliveries: new Map(),
+};
+
+/** Later statuses of the same millisecond: a change of a dismissed notification always has a later `updatedAt`. */
+const STATUS_ORDER = ['ACTIVE', 'RESOLVED', 'DISMISSED'];
+
+function isOlderNotification(one: NotificationCard, other: NotificationCard): boolean {
+  if (one.updatedAt !== other.updatedAt) return one.updatedAt < other.updatedAt;
+  const order = STATUS_ORDER.indexOf(one.status) - STATUS_ORDER.indexOf(other.status);
+  return order === 0 ? !one.request?.receipt && Boolean(other.request?.receipt) : order < 0;
+}
+
+export const notificationRules: Rules<NotificationCard, NotificationFilter> = {
+  matches: matchesNotification,
+  isOlder: isOlderNotification,
+};
+
+export const workspaceRules: Rules<WorkspaceCard, WorkspaceFilter> = {
+  matches: matchesWorkspace,
+  isOlder: (one, other) => one.updatedAt < other.updatedAt,
+};
+
+/** A reply: its request was sent when `since` things had arrived. */
+export type Sent = { readonly since: number };
+
+const arrive = (state: State): State => ({ ...state, arrivals: state.arrivals + 1 });
+
+/** Applies events. Those of unknown content change nothing. */
+export function applyEvents(before: State, events: readonly AccountEvent[]): State {
+  let state = arrive(before);
+  const arrival = state.arrivals;
+  for (const { content } of events) {
+    if (content.__typename === 'NotificationEvent') {
+      state = storeNotification(state, content.notification);
+    } else if (content.__typename === 'NotificationCounts') {
+      state = { ...state, counts: { value: content, arrival } };
+    } else if (content.__typename === 'WorkspaceEvent') {
+      const { workspaceId, workspace } = content;
+      const workspaces = putItem(state.workspaces, workspaceRules, workspaceId, workspace, arrival);
+      state = { ...state, workspaces };
+    } else if (content.__typename === 'EditorAuthEvent') {
+      state = { ...state, editorAuth: { value: content.editorAuth, arrival } };
+    }
+  }
+  return state;
+}
+
+const storeNotification = (state: State, card: NotificationCard): State => ({
+  ...state,
+  notifications: putItem(state.notifications, notificationRules, card.id, card, state.arrivals),
+});
+
+/** Applies the reply to a query of a notification; null if it does not exist. */
+export function applyNotification(before: State, id: string, card: NotificationCard | null): State {
+  if (card !== null) return storeNotification(arrive(before), card);
+  const state = arrive(before);
+  const entries = new Map(state.notifications.entries).set(id, { item: null, arrival: state.arrivals });
+  return { ...state, notifications: { ...state.notifications, entries } };
+}
+
+/** A list whose page is applied. */
+export type ListOf<Filter> = {
+  readonly key: string;
+  readonly filter: Filter;
+  readonly after?: Position | undefined;
+};
+
+/** Applies a page of notifications. */
+export function applyNotifications(
+  before: State,
+  list: ListOf<NotificationFilter>,
+  page: Page<NotificationCard>,
+  { since }: Sent,
+): State {
+  const state = arrive(before);
+  const times = { since, arrival: state.arrivals };
+  return { ...state, notifications: putPage(state.notifications, notificationRules, list, page, times) };
+}
+
+/** Applies a page of workspaces. */
+export function applyWorkspaces(
+  before: State,
+  list: ListOf<WorkspaceFilter>,
+  page: Page<WorkspaceCard>,
+  { since }: Sent,
+): State {
+  const state = arrive(before);
+  const times = { since, arrival: state.arrivals };
+  return { ...state, workspaces: putPage(state.workspaces, workspaceRules, list, page, times) };
+}
+
+/** Applies the reply to a query of the counts, unless an event brought counts since. */
+export function applyCounts(before: State, value: CountsWithCursor, { since }: Sent): State {
+  const state = arrive(before);
+  if (state.counts !== undefined && state.counts.arrival > since) return state;
+  return { ...state, counts: { value, arrival: state.arrivals } };
+}
+
+/** Applies a reply with the connection of the editor, unless an event brought it since. */
+export function applyEditorAuth(before: State, value: EditorConnection, { since }: Sent): State {
+  const state = arrive(before);
+  if (state.editorAuth !== undefined && state.editorAuth.arrival > since) return state;
+  return { ...state, editorAuth: { value, arrival: state.arrivals } };
+}
+
+/** Marks everything as received before any reply or event to come, which are newer even if their times are not. */
+export function forgetArrivals(before: State): State {
+  const { notifications, workspaces, counts, editorAuth } = before;
+  return {
+    ...arrive(before),
+    notifications: forgetEntries(notifications),
+    workspaces: forgetEntries(workspaces),
+    counts: counts && { ...counts, arrival: FORGOTTEN },
+    editorAuth: editorAuth && { ...editorAuth, arrival: FORGOTTEN },
+  };
+}
+
+/**
+ * Applies notifications that a mutation changed. The counts change with them, unless an event brought counts since the
+ * mutation was sent: those either include the change, or others follow.
+ */
+export function applyChanged(before: State, changed: readonly NotificationCard[], { since }: Sent): State {
+  const state = changed.reduce(storeNotification, arrive(before));
+  const { counts } = before;
+  if (counts === undefined || counts.arrival > since) return state;
+  const value = countChanges(counts.value, before, state);
+  return { ...state, counts: { ...counts, value } };
+}
+
+/** What a dismissal of many returns of each. */
+type Dismissed = Pick<NotificationCard, 'id' | 'status' | 'updatedAt' | 'dismissedAt'>;
+
+/** Applies a dismissal of many; `change.counts` includes those that are not loaded. */
+export function applyDismissed(
+  before: State,
+  dismissed: readonly Dismissed[],
+  change: { readonly counts?: (counts: Counts) => Counts },
+  sent: Sent,
+): State {
+  const changed = dismissed.flatMap(({ id, ...changes }) => {
+    const card = before.notifications.entries.get(id)?.item;
+    return card ? [{ ...card, ...changes }] : [];
+  });
+  const state = applyChanged(before, changed, sent);
+  const { counts } = state;
+  if (counts === undefined || counts.arrival > sent.since) return state;
+  return { ...state, counts: { ...counts, value: { ...counts.value, ...change.counts?.(counts.value) } } };
+}
+
+/** Adds to counts of active notifications and open requests what differs between two states of the notifications. */
+export function countChanges<Value extends Counts>(
+  counts: Value,
+  before: Pick<State, 'notifications'>,
+  after: Pick<State, 'notifications'>,
+): Value {
+  const active = new Map<string, number>();
+  let openRequests = 0;
+  for (const [id, { item }] of after.notifications.entries) {
+    const old = before.notifications.entries.get(id)?.item;
+    if (item == null || old == null || item === old) continue;
+    active.set(
+      item.kind,
+      (active.get(item.kind) ?? 0) + countIf(item.status === 'ACTIVE') - countIf(old.status === 'ACTIVE'),
+    );
+    openRequests += countIf(item.request?.state === 'OPEN') - countIf(old.request?.state === 'OPEN');
+  }
+  const byKind = counts.byKind.map(({ kind, count }) => ({
+    kind,
+    count: Math.max(0, count + (active.get(kind) ?? 0)),
+  }));
+  const total = counts.total + [...active.values()].reduce((sum, count) => sum + count, 0);
+  return {
+    ...counts,
+    byKind,
+    total: Math.max(0, total),
+    openRequests: Math.max(0, counts.openRequests + openRequests),
+  };
+}
+
+const countIf = (condition: boolean) => (condition ? 1 : 0);
