@@ -1,8 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createInbox, type Inbox, type InboxOptions } from '../clients/typescript/src/index.ts';
+import {
+  createInbox,
+  type Inbox,
+  type InboxOptions,
+  type NotificationList,
+  type Store,
+} from '../clients/typescript/src/index.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { publish } from './support/records.ts';
+import { dismiss as dismissElsewhere } from './support/inbox.ts';
+import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -22,27 +29,37 @@ function open(user: string, options: Partial<InboxOptions> = {}): Inbox {
   return inbox;
 }
 
-test('loads a list', async () => {
-  const { id } = await publish(gateway, 'a1');
-  const inbox = open('a1');
+/** Subscribes to a store until the end of the test, and returns a function that reads it. */
+function watch<State>(store: Store<State>): () => State {
+  store.subscribe(() => undefined);
+  return () => store.get();
+}
+
+const listIds = (list: NotificationList) => list.get().data?.notifications.map(({ id }) => id);
+
+test('shows what exists, and then each change of notifications, counts, workspaces and editor', async () => {
+  const first = await publish(gateway, 'live');
+  const inbox = open('live');
   const list = inbox.notifications();
-  list.subscribe(() => undefined);
-  inbox.counts.subscribe(() => undefined);
-  await eventually(() => expect(list.get().data?.notifications.map((one) => one.id)).toEqual([id]));
-  await eventually(() => expect(inbox.counts.get().data?.total).toBe(1));
-  const done = inbox.dismiss(id);
-  expect(list.get().data?.notifications).toEqual([]);
-  expect(inbox.counts.get().data?.total).toBe(0);
-  await done;
-  expect(list.get().data?.notifications).toEqual([]);
-  expect(inbox.counts.get().data?.total).toBe(0);
-  await inbox.restore(id);
-  expect(list.get().data?.notifications.length).toEqual(1);
-  expect(inbox.counts.get().data?.total).toBe(1);
-  const outcome = await inbox.answer(id, { plan: { decision: 'APPROVE' } });
-  expect(outcome).toMatchObject({ type: 'stored', notification: { id, status: 'RESOLVED' } });
-  expect(await inbox.dismissAll()).toBe(0);
-  await expect(inbox.dismiss('none')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-  await inbox.updatePreferences([{ notificationKind: 'TASK_FAILED', emailEnabled: false }]);
-  await inbox.connectEditor({ accessToken: 'x', expiresAt: '2030-01-01T00:00:00Z' });
+  const counts = watch(inbox.counts);
+  const workspaces = watch(inbox.workspaces());
+  const editorAuth = watch(inbox.editorAuth);
+  watch(list);
+  await eventually(() => expect(listIds(list)).toEqual([first.id]));
+  await eventually(() => expect(counts().data?.total).toBe(1));
+  await eventually(() => expect(workspaces().data).toEqual({ workspaces: [], hasMore: false }));
+  await eventually(() => expect(editorAuth().data?.auth.type).toBe('NONE'));
+  expect(inbox.connection.get()).toMatchObject({ state: 'live', error: undefined });
+
+  const second = await publish(gateway, 'live', 'task_failed');
+  await eventually(() => expect(listIds(list)).toEqual([second.id, first.id]));
+  await eventually(() => expect(counts().data?.total).toBe(2));
+  const workspace = workspaceInput();
+  await putWorkspaces(gateway, 'live', [workspace]);
+  await eventually(() => expect(workspaces().data?.workspaces).toMatchObject([{ id: workspace.id }]));
+  await dismissElsewhere(gateway, 'live', [first.id]);
+  await eventually(() => expect(listIds(list)).toEqual([second.id]));
+  await eventually(() => expect(counts().data?.total).toBe(1));
+  await inbox.connectEditor({ accessToken: 'editor-token' });
+  expect(editorAuth().data?.auth.type).toBe('SUBSCRIPTION');
 });

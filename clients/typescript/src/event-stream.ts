@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import type { AccountEvent } from './account-events.ts';
 import { fromReply, GatewayError, type ReplyError } from './gateway-error.ts';
+import { AccountEvents } from './generated/documents.ts';
 import { post, readReply, type Session } from './transport.ts';
 
 /** The gateway sends a comment every 12 seconds. Without a byte for so long, the connection is dead. */
@@ -14,7 +15,6 @@ type Result = {
 /** What a stream needs. */
 export type StreamRequest = {
   readonly session: Session;
-  readonly document: { readonly text: string };
   /** Resumes after this cursor; undefined begins now. */
   readonly after: string | undefined;
   /** A token that is known to be refused. */
@@ -30,7 +30,7 @@ export type StreamRequest = {
  * @throws {GatewayError} the error with which it ends, or `NETWORK_ERROR` if the connection is lost
  */
 export async function readEvents(request: StreamRequest): Promise<void> {
-  const { session, document, after, rejected, signal } = request;
+  const { session, after, rejected, signal } = request;
   const watchdog = new AbortController();
   const silence = new GatewayError({ code: 'NETWORK_ERROR', message: 'The connection is silent.' });
   const startTimer = () => setTimeout(() => watchdog.abort(silence), SILENCE_MS);
@@ -42,7 +42,7 @@ export async function readEvents(request: StreamRequest): Promise<void> {
   try {
     const { response, token } = await post(
       session,
-      document,
+      AccountEvents,
       { after },
       {
         accept: 'text/event-stream',

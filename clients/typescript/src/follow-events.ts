@@ -21,7 +21,6 @@ export type EventHandlers = {
  */
 export async function followEvents(
   session: Session,
-  document: { readonly text: string },
   after: string | undefined,
   { onEvents, onConnection }: EventHandlers,
   signal: AbortSignal,
@@ -36,7 +35,6 @@ export async function followEvents(
     try {
       await readEvents({
         session,
-        document,
         after: cursor,
         rejected,
         signal,

@@ -1,4 +1,4 @@
-import { type AccountEvent, AccountEvents, hasGap } from './account-events.ts';
+import { type AccountEvent, hasGap } from './account-events.ts';
 import { AccountStore } from './account-store.ts';
 import { createChanges } from './inbox-changes.ts';
 import { createResources, deliveriesKey, type Send } from './inbox-resources.ts';
@@ -13,7 +13,7 @@ import { execute } from './transport.ts';
 export function createInbox(options: InboxOptions): Inbox {
   const session = createSession(options, forget);
   const store = new AccountStore(session, refresh);
-  const live = createLiveEvents(session, AccountEvents, onEvents);
+  const live = createLiveEvents(session, onEvents);
   const send: Send = (document, variables, signal) => execute(session, document, variables, signal);
   const { created, ...resources } = createResources(
     store,

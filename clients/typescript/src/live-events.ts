@@ -24,11 +24,7 @@ export type LiveEvents = {
 };
 
 /** Creates a stream, which requests nothing before it is used. */
-export function createLiveEvents(
-  session: AccountSession,
-  document: { readonly text: string },
-  onEvents: EventHandlers['onEvents'],
-): LiveEvents {
+export function createLiveEvents(session: AccountSession, onEvents: EventHandlers['onEvents']): LiveEvents {
   const connection = new Observable(IDLE);
   let holders = 0;
   let cursor: string | undefined;
@@ -46,7 +42,7 @@ export function createLiveEvents(
       },
       onConnection: (state) => connection.set(state),
     };
-    void followEvents(session, document, cursor, handlers, signal);
+    void followEvents(session, cursor, handlers, signal);
   }
 
   function stop(): void {

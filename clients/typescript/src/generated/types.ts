@@ -498,3 +498,24 @@ export type RemovePushMutationVariables = Exact<{
 
 
 export type RemovePushMutation = { readonly removePushSubscription: { readonly removed: boolean } | null };
+
+export type AccountEventsSubscriptionVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type AccountEventsSubscription = { readonly accountEvents: { readonly cursor: string, readonly content:
+      | { readonly __typename: 'EditorAuthEvent', readonly editorAuth: EditorConnectionFragment }
+      | (
+        { readonly __typename: 'NotificationCounts', readonly cursor: string }
+        & CountsFragment
+      )
+      | { readonly __typename: 'NotificationEvent', readonly notification:
+          | NotificationCard_PlanRequestedNotification_Fragment
+          | NotificationCard_QuestionRequestedNotification_Fragment
+          | NotificationCard_TaskFailedNotification_Fragment
+          | NotificationCard_TaskResponseReadyNotification_Fragment
+         }
+      | { readonly __typename: 'StreamStart', readonly resumed: boolean }
+      | { readonly __typename: 'WorkspaceEvent', readonly workspaceId: string, readonly workspace: WorkspaceCardFragment | null }
+     } };
