@@ -2,11 +2,8 @@ import type { AccountEvent } from './account-events.ts';
 import { readEvents } from './event-stream.ts';
 import { type GatewayError, toGatewayError } from './gateway-error.ts';
 import type { Connection } from './inbox-types.ts';
-import { backoff, sleep } from './retries.ts';
+import { backoff, MAX_DELAY_SECONDS, sleep } from './retries.ts';
 import type { Session } from './transport.ts';
-
-/** Streams may be reopened at most so long after they failed. */
-const MAX_DELAY_SECONDS = 30;
 
 /** Whom a stream serves. */
 export type EventHandlers = {

@@ -13,7 +13,7 @@ import { execute } from './transport.ts';
 export function createInbox(options: InboxOptions): Inbox {
   const session = createSession(options, forget);
   const store = new AccountStore(session, refresh);
-  const live = createLiveEvents(session, onEvents);
+  const live = createLiveEvents(session, { onEvents, onGap: reloadAll });
   const send: Send = (document, variables, signal) => execute(session, document, variables, signal);
   const { created, ...resources } = createResources(
     store,
@@ -37,19 +37,26 @@ export function createInbox(options: InboxOptions): Inbox {
     invalidate();
   }
 
+  /** Loads everything that is shown again, because changes may have been missed. */
+  function reloadAll(): void {
+    store.update(forgetArrivals);
+    invalidate();
+  }
+
   function onEvents(events: readonly AccountEvent[]): void {
     store.update((state) => applyEvents(state, events));
-    if (events.some(hasGap)) {
-      store.update(forgetArrivals);
-      invalidate();
-      return;
-    }
     for (const { content } of events) {
-      if (content.__typename === 'StreamStart') for (const resource of created.values()) resource.resume();
       if (content.__typename === 'NotificationEvent')
         created.get(deliveriesKey(content.notification.id))?.invalidate();
     }
+    if (events.some(hasGap)) reloadAll();
   }
+
+  // What could not be loaded while the gateway was unreachable is loaded now.
+  live.connection.subscribe(() => {
+    if (live.connection.get().state !== 'live') return;
+    for (const resource of created.values()) resource.resume();
+  });
 
   return {
     ...resources,

@@ -1,7 +1,10 @@
-import { type EventHandlers, followEvents } from './follow-events.ts';
+import { AccountEvents } from './generated/documents.ts';
+import { hash } from './hash.ts';
 import type { Connection, Store } from './inbox-types.ts';
 import { Observable } from './observable.ts';
+import { backoff, MAX_DELAY_SECONDS, retry } from './retries.ts';
 import type { AccountSession } from './session.ts';
+import { type SharedHandlers, shareStream } from './shared-stream.ts';
 
 /** The stream closes so long after its last user left: route changes, and React's strict mode, do not reopen it. */
 const LINGER_MS = 1000;
@@ -10,6 +13,7 @@ const LINGER_MS = 1000;
 const START_MS = 2000;
 
 const IDLE: Connection = { state: 'idle', retryAt: undefined, error: undefined };
+const CONNECTING: Connection = { ...IDLE, state: 'connecting' };
 
 /** The stream of an account's events, which is open while it is used. */
 export type LiveEvents = {
@@ -24,7 +28,10 @@ export type LiveEvents = {
 };
 
 /** Creates a stream, which requests nothing before it is used. */
-export function createLiveEvents(session: AccountSession, onEvents: EventHandlers['onEvents']): LiveEvents {
+export function createLiveEvents(
+  session: AccountSession,
+  { onEvents, onGap }: Pick<SharedHandlers, 'onEvents' | 'onGap'>,
+): LiveEvents {
   const connection = new Observable(IDLE);
   let holders = 0;
   let cursor: string | undefined;
@@ -35,14 +42,36 @@ export function createLiveEvents(session: AccountSession, onEvents: EventHandler
     const controller = new AbortController();
     open = controller;
     const signal = AbortSignal.any([controller.signal, session.signal]);
-    const handlers: EventHandlers = {
+    setConnection(CONNECTING);
+    // It only ends when it is aborted.
+    join(signal).catch(() => undefined);
+  }
+
+  /** Joins the stream of the account of the token, which all tabs share. */
+  async function join(signal: AbortSignal): Promise<void> {
+    const account = await retry(
+      () => session.identify(),
+      (_error, failures) => backoff(failures, MAX_DELAY_SECONDS),
+      signal,
+      (error) => setConnection({ state: 'waiting', retryAt: error.retryAt, error }),
+    );
+    signal.throwIfAborted();
+    const name = `workspace-account:${hash(JSON.stringify([session.address, account, AccountEvents.text]))}`;
+    const handlers: SharedHandlers = {
       onEvents(events) {
         cursor = events.at(-1)?.cursor ?? cursor;
         onEvents(events);
       },
-      onConnection: (state) => connection.set(state),
+      onGap,
+      onConnection: setConnection,
     };
-    void followEvents(session, cursor, handlers, signal);
+    shareStream(name, session, cursor, handlers, signal);
+  }
+
+  function setConnection(next: Connection): void {
+    const { state, retryAt, error } = connection.get();
+    const isSame = state === next.state && retryAt === next.retryAt && error?.code === next.error?.code;
+    if (!isSame) connection.set(next);
   }
 
   function stop(): void {

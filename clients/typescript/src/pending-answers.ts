@@ -1,3 +1,4 @@
+import { hash } from './hash.ts';
 import type { AnswerContent } from './inbox-types.ts';
 
 /** Keeps the IDs of answers whose outcome is not known. */
@@ -13,7 +14,7 @@ const memory = new Map<string, string>();
 
 /** Returns the pending answer to a notification of an account, in the session storage of the tab. */
 export function openPendingAnswer(account: string, notificationId: string): PendingAnswers {
-  const key = `workspace-account:answer:${JSON.stringify([account, notificationId])}`;
+  const key = `workspace-account:answer:${hash(JSON.stringify([account, notificationId]))}`;
   return {
     getId(content) {
       const text = JSON.stringify(content);

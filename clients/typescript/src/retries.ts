@@ -3,6 +3,9 @@ import { type GatewayError, toGatewayError } from './gateway-error.ts';
 /** After so many failures, a query is given up: see docs/graphql-api.md#retries. */
 const MAX_RETRIES = 5;
 
+/** The longest delay of what is tried again for ever, such as a stream. */
+export const MAX_DELAY_SECONDS = 30;
+
 /** Returns the milliseconds before a retry, from 0: 1, 2, 4, 8 … seconds, multiplied by a random number from 0.5 to 1. */
 export const backoff = (retry: number, maxSeconds = 16) =>
   1000 * Math.min(2 ** retry, maxSeconds) * (0.5 + Math.random() / 2);

@@ -5,6 +5,8 @@ import type { Session } from './transport.ts';
 
 /** The session of one account after another. */
 export type AccountSession = Session & {
+  /** The URL of the endpoint, with its origin if it is known. */
+  readonly address: string;
   /** The name of the account; undefined before the first token. */
   readonly account: string | undefined;
   /** Aborted with a `SIGNED_OUT` error when the user signs out or another account follows. */
@@ -49,6 +51,9 @@ export function createSession(
 
   return {
     url,
+    get address() {
+      return new URL(url, globalThis.location?.href).href;
+    },
     authorize,
     get account() {
       return account;
