@@ -9,7 +9,7 @@ type Apply<Data> = (state: State, data: Data, sent: Sent) => State;
 
 /** The state of an account, with the changes that are not confirmed yet. */
 export class AccountStore {
-  readonly #session: AccountSession;
+  readonly #session: Pick<AccountSession, 'signal'>;
   readonly #onChange: () => void;
   #state = emptyState;
   #shown = emptyState;
@@ -17,7 +17,7 @@ export class AccountStore {
   /** The last mutation of each key. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
-  constructor(session: AccountSession, onChange: () => void) {
+  constructor(session: Pick<AccountSession, 'signal'>, onChange: () => void) {
     this.#session = session;
     this.#onChange = onChange;
   }
