@@ -40,11 +40,23 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
     await store.mutate(id, change, mutation, (state, card, sent) => applyChanged(state, [card], sent));
   }
 
+  /** If events arrive meanwhile, nobody knows which state is later, so the state is read again. */
   async function changeEditor(
     change: Change,
     mutation: (signal: AbortSignal) => Promise<EditorConnection>,
   ): Promise<void> {
-    await store.mutate('editor', change, mutation, applyEditorAuth);
+    const changeAndRead = async (signal: AbortSignal) => {
+      let before = store.shown.editorAuth?.arrival;
+      let value = await mutation(signal);
+      while (store.shown.editorAuth?.arrival !== before) {
+        before = store.shown.editorAuth?.arrival;
+        value = expectValue((await send(documents.EditorConnection, {}, signal)).editorAuth);
+      }
+      return value;
+    };
+    await store.mutate('editor', change, changeAndRead, (state, value) =>
+      applyEditorAuth(state, value, { since: state.arrivals }),
+    );
   }
 
   /** Returns the cursor of the latest counts, which are loaded if there are none. */

@@ -31,6 +31,8 @@ export type CountsWithCursor = Counts & { readonly cursor: string };
 export type State = {
   /** Counts what has arrived: replies and batches of events. */
   readonly arrivals: number;
+  /** The arrivals before the last gap, in which changes were missed. */
+  readonly gap: number;
   readonly notifications: Collection<NotificationCard, NotificationFilter>;
   readonly workspaces: Collection<WorkspaceCard, WorkspaceFilter>;
   readonly counts: Arrived<CountsWithCursor> | undefined;
@@ -41,6 +43,7 @@ export type State = {
 
 export const emptyState: State = {
   arrivals: 0,
+  gap: 0,
   notifications: emptyCollection,
   workspaces: emptyCollection,
   counts: undefined,
@@ -140,22 +143,24 @@ export function applyWorkspaces(
 /** Applies the reply to a query of the counts, unless an event brought counts since. */
 export function applyCounts(before: State, value: CountsWithCursor, { since }: Sent): State {
   const state = arrive(before);
-  if (state.counts !== undefined && state.counts.arrival > since) return state;
+  if (state.counts !== undefined && since < state.counts.arrival) return state;
   return { ...state, counts: { value, arrival: state.arrivals } };
 }
 
-/** Applies a reply with the connection of the editor, unless an event brought it since. */
+/** Applies the reply to a query of the connection of the editor, unless an event brought it since. */
 export function applyEditorAuth(before: State, value: EditorConnection, { since }: Sent): State {
   const state = arrive(before);
-  if (state.editorAuth !== undefined && state.editorAuth.arrival > since) return state;
+  if (state.editorAuth !== undefined && since < state.editorAuth.arrival) return state;
   return { ...state, editorAuth: { value, arrival: state.arrivals } };
 }
 
 /** Marks everything as received before any reply or event to come, which are newer even if their times are not. */
 export function forgetArrivals(before: State): State {
   const { notifications, workspaces, counts, editorAuth } = before;
+  const state = arrive(before);
   return {
-    ...arrive(before),
+    ...state,
+    gap: state.arrivals,
     notifications: forgetEntries(notifications),
     workspaces: forgetEntries(workspaces),
     counts: counts && { ...counts, arrival: FORGOTTEN },
@@ -164,13 +169,15 @@ export function forgetArrivals(before: State): State {
 }
 
 /**
- * Applies notifications that a mutation changed. The counts change with them, unless an event brought counts since the
- * mutation was sent: those either include the change, or others follow.
+ * Applies notifications that a mutation changed, and adds to the counts what differs from the stored ones: then their
+ * events are still to come, and the counts after them. If there was a gap since the mutation was sent, its reply may be
+ * older than what is loaded after the gap, which includes the change.
  */
 export function applyChanged(before: State, changed: readonly NotificationCard[], { since }: Sent): State {
+  if (since < before.gap) return arrive(before);
   const state = changed.reduce(storeNotification, arrive(before));
   const { counts } = before;
-  if (counts === undefined || counts.arrival > since) return state;
+  if (counts === undefined) return state;
   const value = countChanges(counts.value, before, state);
   return { ...state, counts: { ...counts, value } };
 }
@@ -191,7 +198,7 @@ export function applyDismissed(
   });
   const state = applyChanged(before, changed, sent);
   const { counts } = state;
-  if (counts === undefined || counts.arrival > sent.since) return state;
+  if (counts === undefined || sent.since < Math.max(counts.arrival, before.gap)) return state;
   return { ...state, counts: { ...counts, value: { ...counts.value, ...change.counts?.(counts.value) } } };
 }
 
