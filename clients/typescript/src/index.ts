@@ -40,4 +40,5 @@ export {
   type UnknownNotificationCard,
   type WorkspaceCard,
 } from './records.ts';
+export { subscribeToPush } from './subscribe-to-push.ts';
 export { TypedDocument } from './typed-document.ts';

@@ -11,7 +11,7 @@ export const backoff = (retry: number, maxSeconds = 16) =>
   1000 * Math.min(2 ** retry, maxSeconds) * (0.5 + Math.random() / 2);
 
 /** Whether there was no reply, so that nobody knows whether the request was executed. */
-export const isUnanswered = ({ code }: GatewayError) => code === 'NETWORK_ERROR';
+const isUnanswered = ({ code }: GatewayError) => code === 'NETWORK_ERROR';
 
 /** Whether a query should be sent again after a while. */
 const isTemporary = (error: GatewayError) => isUnanswered(error) || error.code === 'INTERNAL_ERROR';

@@ -428,10 +428,10 @@ export type DismissAllMutationVariables = Exact<{
 
 
 export type DismissAllMutation = { readonly dismissNotifications: { readonly dismissedCount: number, readonly notifications: ReadonlyArray<
-      | { readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
-      | { readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
-      | { readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
-      | { readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
+      | { readonly __typename: 'PlanRequestedNotification', readonly ref: string, readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
+      | { readonly __typename: 'QuestionRequestedNotification', readonly ref: string, readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
+      | { readonly __typename: 'TaskFailedNotification', readonly ref: string, readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
+      | { readonly __typename: 'TaskResponseReadyNotification', readonly ref: string, readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
     > } | null };
 
 export type RestoreMutationVariables = Exact<{
