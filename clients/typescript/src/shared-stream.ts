@@ -109,9 +109,9 @@ class SharedStream {
       this.#isStealing = false;
       try {
         await navigator.locks.request(this.#name, options, () => this.#lead(signal));
-      } catch (error) {
-        // The page may not use locks. Otherwise the lock was stolen, or is about to be.
-        if (!(error instanceof Error && error.name === 'AbortError')) await this.#lead(signal);
+      } catch {
+        // The lock was stolen, or this tab is about to steal it. Otherwise the page may not use locks.
+        if (!this.#isLeading && !this.#waiting.signal.aborted) await this.#lead(signal);
       }
       leading.abort();
       this.#isLeading = false;
@@ -121,6 +121,7 @@ class SharedStream {
 
   async #lead(signal: AbortSignal): Promise<void> {
     this.#isLeading = true;
+    this.#isStealing = false;
     this.#previous = this.#position;
     this.#position = { term: Math.max(Date.now(), (this.#position?.term ?? 0) + 1), batch: 0 };
     const heartbeat = setInterval(() => this.#announce(), HEARTBEAT_MS);
