@@ -1,0 +1,76 @@
+import { type AnswerContent, isKnownNotification, type NotificationCard } from '@workspace-account/client';
+import { useState } from 'react';
+import { Button, Form } from './controls.tsx';
+import { QuestionFields, readAnswers } from './question-fields.tsx';
+
+type Props = { isSending: boolean; send(content: AnswerContent): void };
+
+/** The form that answers a notification. */
+export function AnswerForm({ notification, isSending, send }: Props & { notification: NotificationCard }) {
+  const [isIncomplete, setIsIncomplete] = useState(false);
+  if (!isKnownNotification(notification)) return <p className="note">Answer in the task.</p>;
+  if (notification.__typename === 'PlanRequestedNotification')
+    return <PlanForm isSending={isSending} send={send} />;
+  if (notification.__typename !== 'QuestionRequestedNotification')
+    return (
+      <Form action="Send" isSending={isSending} submit={(fields) => send({ reply: readText(fields) })}>
+        <TextField label="Reply" isRequired />
+      </Form>
+    );
+  const { questions } = notification.payload;
+  const submit = (fields: FormData) => {
+    const answers = readAnswers(questions, fields);
+    setIsIncomplete(answers === undefined);
+    if (answers) send({ questions: answers });
+  };
+  return (
+    <Form action="Send" isSending={isSending} submit={submit}>
+      <QuestionFields questions={questions} />
+      {isIncomplete && <p role="alert">Answer every question.</p>}
+    </Form>
+  );
+}
+
+/** Approves a plan at once; requests changes and rejects with a text. */
+function PlanForm({ isSending, send }: Props) {
+  const [decision, setDecision] = useState<'REQUEST_CHANGES' | 'REJECT'>();
+  const choose = (next: typeof decision) => setDecision(next === decision ? undefined : next);
+  const isRejecting = decision === 'REJECT';
+  const approve = () => send({ plan: { decision: 'APPROVE' } });
+  return (
+    <>
+      <div className="actions">
+        <Button className="primary" disabled={isSending} onClick={approve}>
+          Approve
+        </Button>
+        <Button aria-expanded={decision === 'REQUEST_CHANGES'} onClick={() => choose('REQUEST_CHANGES')}>
+          Request changes
+        </Button>
+        <Button className="danger" aria-expanded={isRejecting} onClick={() => choose('REJECT')}>
+          Reject
+        </Button>
+      </div>
+      {decision && (
+        <Form
+          action={isRejecting ? 'Send rejection' : 'Send request'}
+          isSending={isSending}
+          submit={(fields) => send({ plan: { decision, feedback: readText(fields).text } })}
+        >
+          <TextField
+            label={isRejecting ? 'Why? (optional)' : 'What should change?'}
+            isRequired={!isRejecting}
+          />
+        </Form>
+      )}
+    </>
+  );
+}
+
+const readText = (fields: FormData) => ({ text: String(fields.get('text')) });
+
+const TextField = ({ label, isRequired }: { label: string; isRequired: boolean }) => (
+  <label>
+    {label}
+    <textarea name="text" rows={2} maxLength={10_000} required={isRequired} />
+  </label>
+);

@@ -1,0 +1,68 @@
+import type { AnswerContent, NotificationCard } from '@workspace-account/client';
+import { useAnswer } from '@workspace-account/react';
+import { useRef, useState } from 'react';
+import { AnswerForm } from './answer-form.tsx';
+import { Failure } from './failure.tsx';
+import { describeAnswer, describeAuthor, toWords } from './texts.ts';
+import { Time } from './time.tsx';
+
+type Props = { notification: NotificationCard; request: NonNullable<NotificationCard['request']> };
+
+/** A form that answers a request, or its answer. */
+export function AnswerSection({ notification, request }: Props) {
+  const { answer, state, error } = useAnswer(notification);
+  const isOpen = request.state === 'OPEN';
+  // While an answer is on the way, the form is only hidden: if it is refused, what the user typed is still there.
+  const [wasOpen] = useState(isOpen);
+  const section = useRef<HTMLDivElement>(null);
+  const send = (content: AnswerContent) => {
+    section.current?.focus();
+    void answer(content);
+  };
+  return (
+    <div className="request" ref={section} tabIndex={-1}>
+      {state === 'alreadySettled' && <p role="status">Your answer came too late. This was first:</p>}
+      {isOpen && request.expiresAt && (
+        <p className="expiry">
+          Expires <Time at={request.expiresAt} />
+          {request.onExpiry && `; then: ${describeAnswer(request.onExpiry).toLowerCase()}`}
+        </p>
+      )}
+      {wasOpen && (
+        <div hidden={!isOpen}>
+          <AnswerForm notification={notification} isSending={state === 'sending'} send={send} />
+        </div>
+      )}
+      {!isOpen && <Outcome request={request} />}
+      {error && <Failure error={error} />}
+    </div>
+  );
+}
+
+function Outcome({ request: { state, answer, receipt } }: Pick<Props, 'request'>) {
+  if (answer === null) return <p className="answer">{toWords(state)}, without an answer.</p>;
+  return (
+    <div className="answer" data-decision={answer.plan?.decision}>
+      <p className="answer-title">{describeAnswer(answer)}</p>
+      {answer.plan?.feedback && <p className="text">{answer.plan.feedback}</p>}
+      <dl hidden={answer.questions === null}>
+        {answer.questions?.map(({ index, question, labels, other }) => (
+          <div key={index}>
+            <dt>{question}</dt>
+            <dd>{[...labels, ...(other === null ? [] : [other])].join(', ')}</dd>
+          </div>
+        ))}
+      </dl>
+      <p className="meta">
+        <span>{describeAuthor(answer)}</span>
+        <Time at={answer.answeredAt} />
+      </p>
+      {receipt && (
+        <p className="receipt" data-outcome={receipt.outcome}>
+          {receipt.outcome === 'REFUSED' ? 'The task could not use it' : 'The task accepted it'}
+          {receipt.message && `: ${receipt.message}`}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+import type { ComponentProps, ReactNode } from 'react';
+
+const PATHS = {
+  alert: 'M12 9v4m0 3.5v.01M10.3 4 2.9 17a2 2 0 0 0 1.7 3h14.8a2 2 0 0 0 1.7-3L13.7 4a2 2 0 0 0-3.4 0z',
+  bell: 'M6 9a6 6 0 1 1 12 0c0 6 2.5 7 2.5 7h-17S6 15 6 9m4 11a2.2 2.2 0 0 0 4 0',
+  box: 'm12 3 8.5 4.5v9L12 21l-8.5-4.5v-9zm0 9 8.5-4.5M12 12 3.5 7.5M12 12v9',
+  check: 'm5 13 4.5 4.5L19.5 7',
+  inbox: 'M3 13h5l2 3h4l2-3h5M6 5h12l3 8v6H3v-6z',
+  message: 'M4 5h16v12H9l-5 4z',
+  plan: 'M9 4H5v16h14V4h-4M9 3h6v3H9zm-1 9 1.5 1.5L12 11m2 1h2m-8 4.5L9.5 18l2.5-2.5m2 1h2',
+  question: 'M9.2 9.5a2.8 2.8 0 1 1 4.2 2.4c-1 .6-1.4 1-1.4 2.1m0 3v.01M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z',
+  settings: 'M4 7h8m6 0h2M4 17h2m6 0h8M15 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM9 20a3 3 0 1 0 0-6 3 3 0 0 0 0 6z',
+  x: 'm6 6 12 12M18 6 6 18',
+};
+
+export type IconName = keyof typeof PATHS;
+
+/** A decorative icon in the color of the text. */
+export const Icon = ({ name }: { name: IconName }) => (
+  <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
+    <path d={PATHS[name]} />
+  </svg>
+);
+
+/** A button that does not submit the form around it. */
+export const Button = (props: ComponentProps<'button'>) => <button type="button" {...props} />;
+
+type FormProps = { action: string; isSending: boolean; submit(fields: FormData): void; children: ReactNode };
+
+/** A form whose button, named by `action`, submits its fields. */
+export function Form({ action, isSending, submit, children }: FormProps) {
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit(new FormData(event.currentTarget));
+      }}
+    >
+      {children}
+      <button type="submit" className="primary" disabled={isSending}>
+        {action}
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,53 @@
+import type { WorkspaceCard as Workspace } from '@workspace-account/client';
+import { useWorkspaces } from '@workspace-account/react';
+import { Heading } from './heading.tsx';
+import { Empty, Loaded } from './loaded.tsx';
+import { toWords } from './texts.ts';
+import { Time } from './time.tsx';
+
+/** The user's workspaces in all projects. */
+export function WorkspacesScreen() {
+  const { workspaces, ...loading } = useWorkspaces();
+  return (
+    <>
+      <Heading title="Workspaces" />
+      <Loaded of={loading} isMissing={workspaces === undefined}>
+        {workspaces?.length === 0 && (
+          <Empty icon="box" title="No workspaces" text="A workspace appears here when it is created." />
+        )}
+        <ul className="cards">
+          {workspaces?.map((workspace) => (
+            <WorkspaceItem key={workspace.id} workspace={workspace} />
+          ))}
+        </ul>
+      </Loaded>
+    </>
+  );
+}
+
+function WorkspaceItem({ workspace }: { workspace: Workspace }) {
+  const { projectId, status, gitRef, errorMessage, keepActive, updatedAt, hardware } = workspace;
+  const { cpus, cpuKind, memoryMb, volumeSizeGb, gpuKind } = hardware;
+  return (
+    <li className="card workspace">
+      <h2>{projectId}</h2>
+      <span className="pill" data-tone={status}>
+        {toWords(status)}
+      </span>
+      <p className="meta">
+        {gitRef && <code>{gitRef.replace(/^refs\/(heads|tags)\//, '')}</code>}
+        <span>
+          {cpus} {cpuKind} CPUs, {Math.round(memoryMb / 1024)} GB memory, {volumeSizeGb} GB disk
+          {gpuKind && `, GPU ${gpuKind}`}
+        </span>
+      </p>
+      {errorMessage && <p className="problem">{errorMessage}</p>}
+      <p className="meta">
+        <span>
+          Changed <Time at={updatedAt} />
+        </span>
+        {keepActive && <span>Kept active</span>}
+      </p>
+    </li>
+  );
+}
