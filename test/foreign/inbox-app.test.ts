@@ -1,0 +1,459 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { findBarriers } from '../support/axe.ts';
+import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { buildInboxApp } from '../support/inbox-app.ts';
+import {
+  asMember,
+  asPlatform,
+  credentialVersion,
+  payloads,
+  publish,
+  putWorkspaces,
+  workspaceInput,
+} from '../support/records.ts';
+import { acknowledge, answer, answers, readNotification } from '../support/requests.ts';
+import { signToken } from '../support/tokens.ts';
+import { startWebApp, type WebApp } from '../support/web-app.ts';
+
+if (!hasBrowser) process.stdout.write('inbox-app.test.ts: chromium was not found on the PATH, skipping.\n');
+
+const sizes = [1280, 400];
+const themes = ['light', 'dark'] as const;
+
+const questions = {
+  questionRequested: {
+    toolId: 'tool-q',
+    input: {
+      questions: [
+        { question: 'Which format?', options: [{ label: 'PDF' }, { label: 'XML' }] },
+        {
+          question: 'Who gets a copy?',
+          multiSelect: true,
+          options: [{ label: 'Accounting' }, { label: 'The archive' }],
+        },
+        { question: 'Which color?', options: [{ label: 'Red' }, { label: 'Blue' }] },
+      ],
+    },
+  },
+};
+
+describe.skipIf(!hasBrowser)(
+  `the example inbox in Chromium${hasBrowser ? '' : ' (skipped: chromium was not found on the PATH)'}`,
+  () => {
+    let files: ReadonlyMap<string, Uint8Array>;
+    let browser: Browser;
+    let gateway: TestGateway;
+    const apps: WebApp[] = [];
+    const pages: Page[] = [];
+
+    beforeAll(async () => {
+      [files, gateway, browser] = await Promise.all([buildInboxApp(), startTestGateway(), startBrowser()]);
+    }, 120_000);
+    afterEach(async () => {
+      for (const page of pages.splice(0)) await page.context().close();
+      for (const app of apps.splice(0)) await app.close();
+    });
+    afterAll(async () => {
+      await browser.close();
+      await gateway.close();
+    });
+
+    type Options = { at?: TestGateway; seconds?: number; isMember?: boolean };
+
+    /** Serves the app for a user. */
+    async function serve(user: string, { at = gateway, seconds = 3600, isMember = true }: Options = {}) {
+      const app = await startWebApp({
+        files,
+        gateway: at,
+        getToken: () => {
+          const exp = Math.floor(Date.now() / 1000) + seconds;
+          return signToken({ sub: user, exp, ...(isMember && { org_id: 'acme' }) });
+        },
+      });
+      apps.push(app);
+      return app;
+    }
+
+    /** Opens a screen of the app in a browser of its own. */
+    async function open({ origin }: WebApp, screen = 'inbox'): Promise<Page> {
+      const { page } = await openPage(browser, `${origin}/#/${screen}`);
+      pages.push(page);
+      await page.emulateMedia({ reducedMotion: 'reduce' });
+      return page;
+    }
+
+    const card = (page: Page, title: string) => page.getByRole('article', { name: title, exact: true });
+    const waitForLive = (page: Page) => page.getByText('Live', { exact: true }).waitFor();
+    const cardTitles = (page: Page) => page.locator('.card h2').allTextContents();
+
+    test('shows a notification as it is published, and counts it', async () => {
+      const page = await open(await serve('live'));
+      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      await waitForLive(page);
+      await publish(gateway, 'live', 'task_failed', {
+        title: 'The build failed',
+        prUrl: 'https://git.example.com/pulls/1',
+        projectRepoUrl: 'https://git.example.com/shop.git',
+      });
+      await card(page, 'The build failed').getByText('It broke').waitFor();
+      const links = card(page, 'The build failed').locator('.card-foot a');
+      expect(await links.allTextContents()).toEqual(['Pull request', 'Repository']);
+      expect(await page.locator('.badge').textContent()).toBe('1');
+      await card(page, 'The build failed').getByText('Messages sent').click();
+      await card(page, 'The build failed').getByText('Email').waitFor();
+    });
+
+    test('dismisses a notification, and undoes it', async () => {
+      for (const title of ['First', 'Second']) await publish(gateway, 'undo', 'task_failed', { title });
+      const page = await open(await serve('undo'));
+      await page.getByRole('button', { name: 'Dismiss: Second' }).click();
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['First']));
+      await page.getByRole('status').getByText('Dismissed: Second').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Second', 'First']));
+      await eventually(async () => {
+        const data = await asMember(gateway, 'undo', '{ notificationCounts { total } }');
+        expect(data.notificationCounts.total).toBe(2);
+      });
+
+      await page.getByRole('button', { name: 'Dismiss all' }).click();
+      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      await page.getByRole('link', { name: 'All', exact: true }).click();
+      await card(page, 'First').getByRole('button', { name: 'Restore' }).click();
+      await eventually(async () => expect(await page.locator('.badge').textContent()).toBe('1'));
+    });
+
+    test('approves a plan with the keyboard only, and shows what became of the answer', async () => {
+      const { id } = await publish(gateway, 'keys', 'plan_requested', {
+        title: 'Split the service',
+        expiresInSeconds: 300,
+        onExpiry: answers.approve,
+      });
+      const page = await open(await serve('keys'));
+      await card(page, 'Split the service').getByText('Expires in 5 minutes; then: approved').waitFor();
+      const focused = () => page.evaluate(() => document.activeElement?.textContent);
+      while ((await focused()) !== 'Approve') await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await card(page, 'Split the service').getByText('By keys in an app').waitFor();
+      // It stays until the user leaves the tab, and so does the focus.
+      expect(await focused()).toContain('Approved');
+      expect((await readNotification(gateway, 'keys', id)).request.answer.plan).toEqual({
+        decision: 'APPROVE',
+        feedback: null,
+      });
+      await acknowledge(gateway, 'keys', id, 'REFUSED', 'The branch is gone');
+      await card(page, 'Split the service')
+        .getByText('The task could not use it: The branch is gone')
+        .waitFor();
+
+      await page.getByRole('link', { name: 'Waiting for you' }).click();
+      await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    });
+
+    test('requests changes, and keeps what was typed if the answer is refused', async () => {
+      const { id } = await publish(gateway, 'changes', 'plan_requested', { title: 'A plan' });
+      const page = await open(await serve('changes'));
+      await card(page, 'A plan').getByRole('button', { name: 'Request changes' }).click();
+      await page.getByLabel('What should change?').fill('Smaller steps');
+      await page.route('**/graphql', (route) =>
+        route.request().postData()?.includes('answerNotification')
+          ? route.fulfill({
+              json: { errors: [{ message: 'Failed', extensions: { code: 'INTERNAL_ERROR' } }] },
+              status: 500,
+            })
+          : route.continue(),
+      );
+      await page.getByRole('button', { name: 'Send request' }).click();
+      await card(page, 'A plan').getByText('The server has a problem.').waitFor();
+      expect(await page.getByLabel('What should change?').inputValue()).toBe('Smaller steps');
+      await page.unroute('**/graphql');
+      await page.getByRole('button', { name: 'Send request' }).click();
+      await card(page, 'A plan').getByText('Changes requested').waitFor();
+      await eventually(async () =>
+        expect((await readNotification(gateway, 'changes', id)).request.answer?.plan).toEqual({
+          decision: 'REQUEST_CHANGES',
+          feedback: 'Smaller steps',
+        }),
+      );
+    });
+
+    test('shows in another browser which answer was first', async () => {
+      const [seen, raced] = ['Seen', 'Raced'];
+      await publish(gateway, 'two', 'plan_requested', { title: seen });
+      await publish(gateway, 'two', 'plan_requested', { title: raced });
+      const app = await serve('two');
+      const [one, other] = [await open(app), await open(app)];
+      await waitForLive(other);
+      await card(other, seen).waitFor();
+      await card(one, seen).getByRole('button', { name: 'Approve' }).click();
+      await card(other, seen).getByText('By two in an app').waitFor();
+
+      // The other answer is on its way when the first one is stored.
+      let release = () => undefined;
+      const held = new Promise<undefined>((resolve) => {
+        release = () => void resolve(undefined);
+      });
+      await other.route('**/graphql', async (route) => {
+        if (route.request().postData()?.includes('answerNotification')) await held;
+        await route.continue();
+      });
+      await card(other, raced).getByRole('button', { name: 'Reject' }).click();
+      await card(other, raced).getByRole('button', { name: 'Send rejection' }).click();
+      await card(one, raced).getByRole('button', { name: 'Approve' }).click();
+      await card(one, raced).getByText('By two in an app').waitFor();
+      release();
+      await card(other, raced).getByText('Your answer came too late. This was first:').waitFor();
+      expect(await card(other, raced).locator('.answer-title').textContent()).toBe('Approved');
+    });
+
+    test('two tabs of a browser share a stream, and both show an answer', async () => {
+      await publish(gateway, 'tabs', 'plan_requested', { title: 'A plan' });
+      const app = await serve('tabs');
+      const one = await open(app);
+      const other = await one.context().newPage();
+      await other.goto(`${app.origin}/#/inbox`);
+      await Promise.all([waitForLive(one), waitForLive(other)]);
+      expect(app.streams).toEqual({ opened: 1, open: 1 });
+      await card(one, 'A plan').getByRole('button', { name: 'Approve' }).click();
+      await card(other, 'A plan').getByText('By tabs in an app').waitFor();
+    });
+
+    test('answers questions with options, several options and an own text', async () => {
+      const { id } = await publish(gateway, 'ask', 'question_requested', {
+        title: 'Questions',
+        payload: questions,
+      });
+      const page = await open(await serve('ask'));
+      const asked = card(page, 'Questions');
+      await asked.getByLabel('XML').check();
+      await asked.getByLabel('Accounting').check();
+      await asked.getByLabel('The archive').check();
+      await asked.getByRole('button', { name: 'Send' }).click();
+      await asked.getByText('Answer every question.').waitFor();
+      await asked.getByLabel('Red').check();
+      await asked.getByLabel('Or else').last().fill('Green');
+      await asked.getByRole('button', { name: 'Send' }).click();
+      await asked.getByText('Accounting, The archive').waitFor();
+      await asked.getByText('By ask in an app').waitFor();
+      const { request } = await readNotification(gateway, 'ask', id);
+      expect(request.answer.questions).toMatchObject([
+        { index: 0, options: [1], other: null },
+        { index: 1, options: [0, 1], other: null },
+        { index: 2, options: [], other: 'Green' },
+      ]);
+    });
+
+    test('replies to a task that awaits input', async () => {
+      const { id } = await publish(gateway, 'reply', 'task_response_ready', { title: 'Done' });
+      const page = await open(await serve('reply'));
+      await card(page, 'Done').getByLabel('Reply').fill('Open a pull request');
+      await card(page, 'Done').getByRole('button', { name: 'Send' }).click();
+      await card(page, 'Done').getByText('By reply in an app').waitFor();
+      const { request } = await readNotification(gateway, 'reply', id);
+      expect(request.answer.reply).toEqual({ text: 'Open a pull request' });
+    });
+
+    test('expands a long plan, and shows a notification by its link', async () => {
+      const plan = Array.from({ length: 40 }, (_, index) => `${index + 1}. Step`).join('\n');
+      await publish(gateway, 'long', 'plan_requested', {
+        title: 'A long plan',
+        payload: { planRequested: { toolId: 'tool-l', input: { summary: 'In short', plan } } },
+      });
+      const page = await open(await serve('long'));
+      const height = async () => (await page.locator('.text').boundingBox())?.height ?? 0;
+      await page.getByRole('button', { name: 'Show all' }).waitFor();
+      const before = await height();
+      await page.getByRole('button', { name: 'Show all' }).click();
+      expect(await height()).toBeGreaterThan(before * 3);
+      await page.getByRole('link', { name: 'A long plan' }).click();
+      await page.getByRole('heading', { name: 'Notification', exact: true }).waitFor();
+      await card(page, 'A long plan').waitFor();
+      await page.goto(`${new URL(page.url()).origin}/#/notifications/unknown`);
+      await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    });
+
+    test('loses nothing while the gateway restarts, and says meanwhile that it is offline', async () => {
+      const first = await startTestGateway();
+      await publish(first, 'restart', 'task_failed', { title: 'Before' });
+      const app = await serve('restart', { at: first });
+      const page = await open(app);
+      await card(page, 'Before').waitFor();
+      await waitForLive(page);
+      const second = await startTestGateway({}, first.database);
+      app.setGateway('http://127.0.0.1:9');
+      app.endStreams();
+      await page.getByText('You are offline.').waitFor();
+      await publish(second, 'restart', 'task_failed', { title: 'Meanwhile' });
+      app.setGateway(second.address);
+      await card(page, 'Meanwhile').waitFor();
+      await waitForLive(page);
+      await second.close();
+      await first.close();
+    });
+
+    test('continues when the token expires', async () => {
+      const app = await serve('expiry', { seconds: 2 });
+      const page = await open(app);
+      await waitForLive(page);
+      await eventually(() => expect(app.streams.opened).toBeGreaterThan(2));
+      await publish(gateway, 'expiry', 'task_failed', { title: 'After' });
+      await card(page, 'After').waitFor();
+      expect(app.streams.open).toBeLessThan(2);
+    });
+
+    test('counts down when a limit is exceeded, and then recovers', async () => {
+      const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '3' });
+      const page = await open(await serve('limited', { at: limited }));
+      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      await page.getByRole('link', { name: 'Workspaces' }).click();
+      await page.getByText(/Too many requests\. Trying again in \d+ s\./).waitFor();
+      await page.getByRole('heading', { name: 'No workspaces' }).waitFor({ timeout: 70_000 });
+      await limited.close();
+    }, 90_000);
+
+    test('loads earlier notifications, and shows a kind that it does not know', async () => {
+      for (let number = 1; number <= 21; number += 1)
+        await publish(gateway, 'many', 'task_failed', {
+          title: `Number ${number}`,
+          previewText: 'A preview',
+        });
+      const page = await open(await serve('many'));
+      await page.getByRole('button', { name: 'Show earlier' }).click();
+      await card(page, 'Number 1').waitFor();
+      expect(await page.getByRole('article').count()).toBe(21);
+      expect(await page.getByRole('button', { name: 'Show earlier' }).count()).toBe(0);
+
+      // As a later version of the gateway might reply.
+      await page.route('**/graphql', async (route) => {
+        if (!route.request().postData()?.includes('query Notifications(')) return route.continue();
+        const text = await (await route.fetch()).text();
+        const body = text
+          .replaceAll('"TaskFailedNotification"', '"TaskPausedNotification"')
+          .replaceAll('"TASK_FAILED"', '"TASK_PAUSED"')
+          .replaceAll(/,"payload":\{[^}]*\}/g, '');
+        return route.fulfill({ body, contentType: 'application/json' });
+      });
+      await page.reload();
+      await card(page, 'Number 21').getByText('A preview').waitFor();
+      expect(await card(page, 'Number 21').locator('.kind').textContent()).toBe('Notification');
+    });
+
+    test('stores preferences', async () => {
+      const page = await open(await serve('prefs'), 'settings');
+      const checkbox = page.getByLabel('Push: A task failed');
+      await checkbox.uncheck();
+      const query = '{ notificationPreferences { notificationKind pushEnabled emailEnabled } }';
+      await eventually(async () =>
+        expect((await asMember(gateway, 'prefs', query)).notificationPreferences).toContainEqual({
+          notificationKind: 'TASK_FAILED',
+          pushEnabled: false,
+          emailEnabled: true,
+        }),
+      );
+      await page.reload();
+      await checkbox.waitFor();
+      expect(await checkbox.isChecked()).toBe(false);
+    });
+
+    test('connects and disconnects the editor, and says why it has to be connected again', async () => {
+      const page = await open(await serve('editor'), 'settings');
+      await page.getByLabel('Access token').fill('an-access-token');
+      await page.getByLabel('Refresh token').fill('a-refresh-token');
+      await page.getByRole('button', { name: 'Connect', exact: true }).click();
+      await page.getByText('Connected').waitFor();
+      const version = await eventually(() => credentialVersion(gateway, 'editor'));
+      await asPlatform(
+        gateway,
+        `mutation ($version: ID!) { reportEditorAuthFailure(input: { userId: "editor", version: $version,
+          reason: TOKEN_REVOKED }) { applied } }`,
+        { version },
+      );
+      await page.getByText('Connect your editor again. Token revoked.').waitFor();
+      await page.getByRole('button', { name: 'Disconnect' }).click();
+      await page.getByRole('button', { name: 'Disconnect' }).waitFor({ state: 'detached' });
+      await page.getByLabel('Access token').waitFor();
+    });
+
+    test('explains to users without an organization what they cannot set', async () => {
+      const page = await open(await serve('outsider', { isMember: false }), 'settings');
+      await page.getByText('Only members of an organization').nth(1).waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+    });
+
+    test.each(themes)(
+      'has no barriers on any screen in the %s theme',
+      async (colorScheme) => {
+        const user = `axe-${colorScheme}`;
+        for (const kind of [
+          'plan_requested',
+          'question_requested',
+          'task_failed',
+          'task_response_ready',
+        ] as const)
+          await publish(gateway, user, kind, { title: kind, payload: payloads[kind] });
+        await publish(gateway, user, 'question_requested', { title: 'Several', payload: questions });
+        const { id } = await publish(gateway, user, 'plan_requested', {
+          title: 'Answered',
+          expiresInSeconds: 60,
+        });
+        await answer(gateway, user, { id, ...answers.reject });
+        await acknowledge(gateway, user, id);
+        const statuses = ['CREATING', 'ERROR', 'RUNNING', 'STOPPED', 'STOPPING'];
+        await putWorkspaces(
+          gateway,
+          user,
+          statuses.map((status) =>
+            workspaceInput({ status, ...(status === 'ERROR' && { errorMessage: 'Full' }) }),
+          ),
+        );
+        const [app, empty] = [await serve(user), await serve(`${user}-empty`)];
+        for (const width of sizes) {
+          for (const [shown, screen, settled] of [
+            [app, 'inbox/active', '.card'],
+            [app, 'inbox/all', '.receipt'],
+            [app, `notifications/${id}`, '.receipt'],
+            [app, 'workspaces', '.workspace'],
+            [app, 'settings', 'td'],
+            [empty, 'inbox/waiting', '.empty'],
+            [empty, 'workspaces', '.empty'],
+          ] as const) {
+            const page = await open(shown, screen);
+            await page.setViewportSize({ width, height: 900 });
+            await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+            await page.locator(settled).first().waitFor();
+            expect(await findBarriers(page), `${screen} at ${width}`).toEqual([]);
+            const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            expect(overflow, `${screen} at ${width}`).toBeLessThanOrEqual(0);
+            await page.context().close();
+          }
+        }
+      },
+      120_000,
+    );
+
+    test('has no barriers while it loads, when loading fails, and in its messages', async () => {
+      await publish(gateway, 'states', 'plan_requested', { title: 'A plan' });
+      const app = await serve('states');
+      const page = await open(app);
+      await page.getByRole('button', { name: 'Request changes' }).click();
+      await page.getByRole('button', { name: 'Dismiss: A plan' }).click();
+      await page.getByRole('button', { name: 'Undo' }).waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+
+      app.setGateway('http://127.0.0.1:9');
+      app.endStreams();
+      await page.getByText('You are offline.').waitFor();
+      await page.getByRole('link', { name: 'Workspaces' }).click();
+      await page.getByText('The server cannot be reached.').waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+
+      await page.route('**/graphql', () => undefined);
+      await page.reload();
+      await page.getByLabel('Loading').waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+    });
+  },
+);
