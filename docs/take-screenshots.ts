@@ -4,11 +4,11 @@ import { openPage, startBrowser } from '../test/support/browser.ts';
 
 /*
  * Takes the screenshots of README.md from a running gateway with the records of `npm run -s seed -- --user alice`. The
- * argument is the URL of GraphiQL that the gateway printed:
- *   npx node docs/take-screenshots.ts 'http://127.0.0.1:4000/graphql#key=...'
+ * arguments are the URL of GraphiQL that the gateway printed, and that which `npm run example:inbox` printed:
+ *   npx node docs/take-screenshots.ts 'http://127.0.0.1:4000/graphql#key=...' http://localhost:5173/
  */
 
-const [graphiqlUrl = ''] = process.argv.slice(2);
+const [graphiqlUrl = '', inboxUrl = ''] = process.argv.slice(2);
 
 const query = `query Inbox {
   notificationCounts {
@@ -36,6 +36,7 @@ const browser = await startBrowser();
 try {
   await takeGraphiql();
   await takeReference();
+  await takeInbox();
 } finally {
   await browser.close();
 }
@@ -63,6 +64,15 @@ async function takeReference(): Promise<void> {
   await paths.waitFor();
   await paths.evaluate((section) => section.scrollIntoView());
   await save(page, 'reference.png');
+}
+
+async function takeInbox(): Promise<void> {
+  const { page } = await openPage(browser, inboxUrl);
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.setViewportSize({ width: 1200, height: 760 });
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Approve' }).first().waitFor();
+  await save(page, 'inbox.png');
 }
 
 async function save(page: Page, name: string): Promise<void> {
