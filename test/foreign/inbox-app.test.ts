@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { buildInboxApp } from '../support/inbox-app.ts';
@@ -276,22 +277,26 @@ describe.skipIf(!hasBrowser)(
     });
 
     test('loses nothing while the gateway restarts, and says meanwhile that it is offline', async () => {
-      const first = await startTestGateway();
+      const database = await createTestDatabase();
+      const first = await startTestGateway({}, database);
       await publish(first, 'restart', 'task_failed', { title: 'Before' });
       const app = await serve('restart', { at: first });
       const page = await open(app);
       await card(page, 'Before').waitFor();
       await waitForLive(page);
-      const second = await startTestGateway({}, first.database);
-      app.setGateway('http://127.0.0.1:9');
-      app.endStreams();
+      await first.close();
       await page.getByText('You are offline.').waitFor();
+      await page.getByRole('link', { name: 'Workspaces' }).click();
+      await page.getByText(/The server cannot be reached\. Trying again in \d+ s\./).waitFor();
+      const second = await startTestGateway({}, database);
       await publish(second, 'restart', 'task_failed', { title: 'Meanwhile' });
       app.setGateway(second.address);
-      await card(page, 'Meanwhile').waitFor();
+      await page.getByRole('heading', { name: 'No workspaces' }).waitFor();
       await waitForLive(page);
+      await page.getByRole('link', { name: 'Inbox' }).click();
+      await card(page, 'Meanwhile').waitFor();
       await second.close();
-      await first.close();
+      await database.drop();
     });
 
     test('continues when the token expires', async () => {

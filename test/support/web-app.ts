@@ -44,7 +44,8 @@ export async function startWebApp({ files, gateway, getToken }: WebAppOptions): 
       reply.writeHead(response.statusCode ?? 502, response.headers);
       response.on('error', () => reply.destroy()).pipe(reply);
     });
-    outgoing.on('error', () => (reply.headersSent ? reply.destroy() : reply.writeHead(502).end()));
+    // Like the development server of Vite.
+    outgoing.on('error', () => (reply.headersSent ? reply.destroy() : reply.writeHead(500).end('No reply')));
     reply.on('close', () => outgoing.destroy());
     incoming.pipe(outgoing);
   }

@@ -66,8 +66,8 @@ export async function execute<Data, Variables>(
 /** Reads a GraphQL reply. @throws {GatewayError} its first error, or that it is none */
 export async function readReply<Data>(response: Response): Promise<Reply<Data>> {
   const reply: Reply<Data> | null = await response.json().catch((error: unknown) => {
-    if (PROXY_FAILURES.includes(response.status) || !(error instanceof SyntaxError))
-      throw toGatewayError(error);
+    // The gateway's own failures are JSON.
+    if (response.status >= 500 || !(error instanceof SyntaxError)) throw toGatewayError(error);
     throw invalidReply(response, 'The reply is not JSON.');
   });
   const error = reply?.errors?.[0];
