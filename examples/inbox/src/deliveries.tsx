@@ -15,7 +15,7 @@ export function Deliveries({ id }: { id: string }) {
         {deliveries?.length === 0 && <p>None.</p>}
         {deliveries?.map(({ ref, channel, state, reason, deliveredAt }) => (
           <p key={ref}>
-            <strong>{toWords(channel)}</strong> {toWords(state).toLowerCase()}
+            <strong>{toWords(channel.replace('_DM', ''))}</strong> {toWords(state).toLowerCase()}
             {reason && `: ${toWords(reason).toLowerCase()}`} {deliveredAt && <Time at={deliveredAt} />}
           </p>
         ))}
