@@ -7,13 +7,16 @@ import {
 import { useCallback, useState } from 'react';
 import { useInboxClient } from './inbox-provider.tsx';
 
+type Outcome<Type> = Extract<AnswerOutcome, { readonly type: Type }>;
+
 /** How far an answer of this component has come. */
 export type AnswerProgress =
   | { readonly state: 'idle' | 'sending'; readonly outcome: undefined; readonly error: undefined }
+  | { readonly state: 'stored'; readonly outcome: Outcome<'stored'>; readonly error: undefined }
   | {
-      /** `alreadySettled`: another answer, the expiry or the platform was first. `outcome` has the winner. */
-      readonly state: AnswerOutcome['type'];
-      readonly outcome: AnswerOutcome;
+      /** Another answer, the expiry or the platform was first. `outcome` has the winner. */
+      readonly state: 'alreadySettled';
+      readonly outcome: Outcome<'alreadySettled'>;
       readonly error: undefined;
     }
   | { readonly state: 'failed'; readonly outcome: undefined; readonly error: GatewayError };
@@ -42,7 +45,11 @@ export function useAnswer({ id }: Pick<NotificationCard, 'id'>): UseAnswer {
         setLatest((current) => (current === sending ? { id, progress } : current));
       try {
         const outcome = await inbox.answer(id, content);
-        finish({ state: outcome.type, outcome, error: undefined });
+        finish(
+          outcome.type === 'stored'
+            ? { state: 'stored', outcome, error: undefined }
+            : { state: 'alreadySettled', outcome, error: undefined },
+        );
         return outcome;
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;

@@ -8,7 +8,7 @@ import type {
   WorkspaceCardFragment,
 } from './generated/types.ts';
 
-/** A notification of one of the four kinds, told apart by `__typename`. */
+/** A notification of one of the four kinds, which `__typename` names. */
 export type KnownNotificationCard = NotificationCardFragment;
 
 /** A notification of a kind that this version of the client does not know: it has no payload. */
