@@ -61,7 +61,18 @@ export async function explainAfter(
 
 async function explain(client: pg.ClientBase, execution: string): Promise<Plan> {
   const { rows } = await client.query(`explain (format json, analyze, buffers) ${execution}`);
-  return Plan.parse(rows[0]['QUERY PLAN'][0].Plan);
+  const plan = Plan.parse(rows[0]['QUERY PLAN'][0].Plan);
+  const { rowCount } = await client.query(
+    `select from pg_settings where name = 'server_version_num' and setting::int < 180000`,
+  );
+  return rowCount === 1 ? undoRounding(plan) : plan;
+}
+
+/** Before version 18, PostgreSQL rounds the average number of rows of a loop: the real one may be 0.5 less. */
+function undoRounding(plan: Plan): Plan {
+  const { 'Actual Rows': rows, 'Actual Loops': loops } = plan;
+  const Plans = plan.Plans.map(undoRounding);
+  return { ...plan, 'Actual Rows': loops > 1 ? Math.max(rows - 0.5, 0) : rows, Plans };
 }
 
 /** Sequentially, because the statements share a connection. */
