@@ -185,6 +185,31 @@ test('shows one notification, or that it does not exist, and where it was sent',
   await eventually(() => expect(missing().data).toMatchObject({ id: 'missing' }));
 });
 
+test('queries a notification only if events have not kept it up to date', async () => {
+  const { id } = await publish(gateway, 'fresh', 'task_failed');
+  const inbox = inboxes.open(proxy, 'fresh');
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+  await eventually(() => expect(inbox.connection.get().state).toBe('live'));
+  const sent = countOperations();
+  const shown = watch(inbox.notification(id));
+  expect(shown()).toMatchObject({ data: { id, status: 'ACTIVE' }, isLoading: false });
+  await dismissElsewhere(gateway, 'fresh', [id]);
+  await eventually(() => expect(shown().data?.status).toBe('DISMISSED'));
+  const gone = watch(inbox.notification('gone'));
+  await eventually(() => expect(gone().data).toBeNull());
+  expect(sent()).toEqual(['Notification']);
+
+  // The list is loaded again after the gap, but it no longer has the notification.
+  proxy.edit((operation, part) =>
+    operation === 'AccountEvents' ? part.replaceAll('"NotificationEvent"', '"FutureEvent"') : part,
+  );
+  const { id: missed } = await publish(gateway, 'fresh');
+  await eventually(() => expect(shownIds(list)).toEqual([missed]));
+  await eventually(() => expect(sent().filter((name) => name === 'Notification')).toHaveLength(3));
+});
+
 test('shows preferences, and changes of them at once', async () => {
   const inbox = inboxes.open(gateway, 'preferences');
   const preferences = watch(inbox.preferences);
@@ -206,14 +231,22 @@ test('loses nothing while the gateway is restarted', async () => {
   watch(list);
   await eventually(() => expect(list.get().data).toBeDefined());
   const states: string[] = [];
-  inbox.connection.subscribe(() => states.push(inbox.connection.get().state));
+  const attempts: (string | undefined)[] = [];
+  inbox.connection.subscribe(() => {
+    const { state, error } = inbox.connection.get();
+    states.push(state);
+    if (state === 'connecting') attempts.push(error?.code);
+  });
   await restarted.close();
+  await eventually(() => expect(attempts).not.toEqual([]));
   const missed = await publish(gateway, 'restart');
   const next = await startTestGateway({}, database);
   middle.setTarget(Number(new URL(next.address).port));
   await eventually(() => expect(shownIds(list)).toEqual([missed.id]));
   expect(states).toContain('waiting');
   expect(states.at(-1)).toBe('live');
+  expect(attempts).not.toContain(undefined);
+  expect(inbox.connection.get().error).toBeUndefined();
   inboxes.close();
   await middle.close();
   await next.close();

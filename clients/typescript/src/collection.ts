@@ -107,6 +107,12 @@ export function forgetEntries<Item, Filter>(collection: Collection<Item, Filter>
   return { ...collection, entries: new Map(entries) };
 }
 
+/** Whether a record arrived after the last gap, so that events have brought all its changes since. */
+export function isFollowed<Item, Filter>({ entries }: Collection<Item, Filter>, id: string): boolean {
+  const entry = entries.get(id);
+  return entry !== undefined && entry.arrival !== FORGOTTEN;
+}
+
 /** Returns the loaded records of a list, newest first; undefined if none was loaded. */
 export function selectList<Item extends Position, Filter>(
   { entries, lists }: Collection<Item, Filter>,

@@ -1,5 +1,12 @@
 import type { AccountStore } from './account-store.ts';
-import { type Collection, type Page, type Position, type Rules, selectList } from './collection.ts';
+import {
+  type Collection,
+  isFollowed,
+  type Page,
+  type Position,
+  type Rules,
+  selectList,
+} from './collection.ts';
 import { filterKey } from './filters.ts';
 import { GatewayError } from './gateway-error.ts';
 import * as documents from './generated/documents.ts';
@@ -153,6 +160,7 @@ export function createResources(
   const notification = remember((_key, id: string) =>
     create<NotificationCard | null>(`notification ${id}`, {
       select: (state) => state.notifications.entries.get(id)?.item,
+      isFresh: (state) => isFollowed(state.notifications, id),
       load: (signal) =>
         store.query(
           async () => {

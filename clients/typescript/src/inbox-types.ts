@@ -60,10 +60,11 @@ export type WorkspaceList = List<{
 
 /** The connection over which events arrive, perhaps of another tab. */
 export type Connection = {
-  /** `idle` without subscribers. `waiting`: disconnected because of `error`; the next attempt is at `retryAt`. */
+  /** `idle` without subscribers. `waiting`: disconnected; the next attempt is at `retryAt`. */
   readonly state: 'idle' | 'connecting' | 'live' | 'waiting' | 'signedOut';
   /** In milliseconds since 1970. */
   readonly retryAt: number | undefined;
+  /** Why the connection was lost. It stays during further attempts, until one succeeds. */
   readonly error: GatewayError | undefined;
 };
 
@@ -106,7 +107,7 @@ export type Inbox = {
   readonly connection: Store<Connection>;
   /** Newest first. The same filter returns the same list. Default: `{ statuses: ['ACTIVE'] }`. */
   notifications(filter?: NotificationFilter): NotificationList;
-  /** One notification. `data` is null if it does not exist. */
+  /** One notification, without a request if the inbox has its latest state. `data` is null if it does not exist. */
   notification(id: string): Resource<NotificationCard | null>;
   readonly counts: Resource<Counts>;
   readonly preferences: Resource<readonly Preference[]>;

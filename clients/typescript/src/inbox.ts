@@ -18,7 +18,13 @@ export function createInbox(options: InboxOptions): Inbox {
   const { created, ...resources } = createResources(
     store,
     send,
-    { shown: () => store.shown, signal: () => session.signal, hold: live.hold, follows: live.follows },
+    {
+      shown: () => store.shown,
+      signal: () => session.signal,
+      hold: live.hold,
+      follows: live.follows,
+      isLive: () => live.connection.get().state === 'live',
+    },
     options.pageSize ?? 20,
   );
 

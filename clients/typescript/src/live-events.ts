@@ -42,7 +42,7 @@ export function createLiveEvents(
     const controller = new AbortController();
     open = controller;
     const signal = AbortSignal.any([controller.signal, session.signal]);
-    setConnection(CONNECTING);
+    connection.set(CONNECTING);
     // It only ends when it is aborted.
     join(signal).catch(() => undefined);
   }
@@ -68,10 +68,12 @@ export function createLiveEvents(
     shareStream(name, session, cursor, handlers, signal);
   }
 
-  function setConnection(next: Connection): void {
-    const { state, retryAt, error } = connection.get();
-    const isSame = state === next.state && retryAt === next.retryAt && error?.code === next.error?.code;
-    if (!isSame) connection.set(next);
+  function setConnection({ state, retryAt, error: cause }: Connection): void {
+    const before = connection.get();
+    // Another attempt may fail too, so it does not hide why there is no connection.
+    const error = cause ?? (state === 'connecting' ? before.error : undefined);
+    const isSame = state === before.state && retryAt === before.retryAt && error?.code === before.error?.code;
+    if (!isSame) connection.set({ state, retryAt, error });
   }
 
   function stop(): void {

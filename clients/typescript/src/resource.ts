@@ -7,6 +7,8 @@ import { retry, shownQueryDelay } from './retries.ts';
 export type Source<Shown, Data> = {
   /** Returns the data as shown, or undefined if it was not loaded. */
   select(shown: Shown): Data | undefined;
+  /** Whether events have kept the data up to date although it was not loaded for this resource. */
+  isFresh?(shown: Shown): boolean;
   /** Queries the gateway, and applies the reply. @throws {GatewayError} */
   load(signal: AbortSignal): Promise<void>;
 };
@@ -21,6 +23,8 @@ export type ResourceContext<Shown> = {
   hold(): () => void;
   /** Resolves when events arrive, or are not to be waited for. */
   follows(): Promise<void>;
+  /** Whether events arrive. */
+  isLive(): boolean;
 };
 
 /** A resource, and what the inbox does with it. */
@@ -110,6 +114,7 @@ export function createResource<Shown, Data>(
       const remove = listeners.add(listener);
       if (listeners.size === 1) {
         release = context.hold();
+        if (context.isLive() && source.isFresh?.(context.shown())) isOutdated = false;
         if (isOutdated && loading === undefined) void reload();
       }
       return () => {
