@@ -257,7 +257,7 @@ describe.skipIf(!hasBrowser)(
       expect(request.answer.reply).toEqual({ text: 'Open a pull request' });
     });
 
-    test('expands a long plan, and shows a notification by its link', async () => {
+    test('expands a long plan', async () => {
       const plan = Array.from({ length: 40 }, (_, index) => `${index + 1}. Step`).join('\n');
       await publish(gateway, 'long', 'plan_requested', {
         title: 'A long plan',
@@ -269,11 +269,6 @@ describe.skipIf(!hasBrowser)(
       const before = await height();
       await page.getByRole('button', { name: 'Show all' }).click();
       expect(await height()).toBeGreaterThan(before * 3);
-      await page.getByRole('link', { name: 'A long plan' }).click();
-      await page.getByRole('heading', { name: 'Notification', exact: true }).waitFor();
-      await card(page, 'A long plan').waitFor();
-      await page.goto(`${new URL(page.url()).origin}/#/notifications/unknown`);
-      await page.getByRole('heading', { name: 'Not found' }).waitFor();
     });
 
     test('loses nothing while the gateway restarts, and says meanwhile that it is offline', async () => {
@@ -419,7 +414,7 @@ describe.skipIf(!hasBrowser)(
           for (const [shown, screen, settled] of [
             [app, 'inbox/active', '.card'],
             [app, 'inbox/all', '.receipt'],
-            [app, `notifications/${id}`, '.receipt'],
+            [app, 'inbox/all', '.receipt'],
             [app, 'workspaces', '.workspace'],
             [app, 'settings', 'td'],
             [empty, 'inbox/waiting', '.empty'],

@@ -2,7 +2,7 @@ import type { AnswerContent, NotificationCard } from '@workspace-account/client'
 import { useAnswer } from '@workspace-account/react';
 import { useRef, useState } from 'react';
 import { AnswerForm } from './answer-form.tsx';
-import { Failure } from './failure.tsx';
+import { Failure } from './screen.tsx';
 import { describeAnswer, describeAuthor, toWords } from './texts.ts';
 import { Time } from './time.tsx';
 

@@ -1,10 +1,9 @@
-import { useCounts } from '@workspace-account/react';
+import { useConnection, useCounts } from '@workspace-account/react';
 import { useSyncExternalStore } from 'react';
-import { ConnectionState } from './connection-state.tsx';
 import { Icon } from './controls.tsx';
 import { InboxScreen } from './inbox-screen.tsx';
-import { NotificationScreen } from './notification-screen.tsx';
 import { SettingsScreen } from './settings-screen.tsx';
+import { Countdown } from './time.tsx';
 import { ToastProvider } from './toasts.tsx';
 import { WorkspacesScreen } from './workspaces-screen.tsx';
 
@@ -22,7 +21,7 @@ function subscribe(listener: () => void): () => void {
 /** The whole page: navigation, and the screen that the fragment of the URL names. */
 export function App() {
   const hash = useSyncExternalStore(subscribe, () => location.hash);
-  const [screen = '', argument = ''] = (hash.slice(2) || 'inbox').split('/');
+  const [screen = '', tab = ''] = (hash.slice(2) || 'inbox').split('/');
   const total = useCounts().counts?.total ?? 0;
   return (
     <ToastProvider>
@@ -41,12 +40,26 @@ export function App() {
         </nav>
         <ConnectionState />
       </header>
-      <main>
-        {screen === 'inbox' && <InboxScreen tab={argument} />}
-        {screen === 'notifications' && <NotificationScreen id={decodeURIComponent(argument)} />}
-        {screen === 'workspaces' && <WorkspacesScreen />}
-        {screen === 'settings' && <SettingsScreen />}
-      </main>
+      {screen === 'inbox' && <InboxScreen tab={tab} />}
+      {screen === 'workspaces' && <WorkspacesScreen />}
+      {screen === 'settings' && <SettingsScreen />}
     </ToastProvider>
+  );
+}
+
+/** Says whether changes arrive as they happen, and otherwise when the next attempt is. */
+function ConnectionState() {
+  const { state, retryAt, error } = useConnection();
+  return (
+    <div className={`connection ${error ? 'offline' : state}`} role="status">
+      {error ? (
+        <p>
+          <strong>You are offline.</strong> What you see may be out of date.{' '}
+          <Countdown text="Trying again in" until={retryAt} />
+        </p>
+      ) : (
+        <p>{state === 'live' ? 'Live' : 'Connecting'}</p>
+      )}
+    </div>
   );
 }

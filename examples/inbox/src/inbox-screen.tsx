@@ -1,55 +1,58 @@
-import type { NotificationFilter } from '@workspace-account/client';
+import type { NotificationCard as Card, NotificationFilter } from '@workspace-account/client';
 import { useCounts, useInbox, useInboxClient } from '@workspace-account/react';
+import { useState } from 'react';
 import { Button } from './controls.tsx';
-import { useReport } from './failure.tsx';
-import { Heading } from './heading.tsx';
-import { Empty, Loaded } from './loaded.tsx';
-import { ListCard } from './notification-card.tsx';
-import { useStaying } from './use-staying.ts';
+import { NotificationCard } from './notification-card.tsx';
+import { Empty, Loaded, Screen } from './screen.tsx';
+import { useReport } from './toasts.tsx';
 
-type Tab = { name: string; filter: NotificationFilter; count?: 'total' | 'openRequests'; empty: string };
+type Tab = {
+  to: string;
+  name: string;
+  filter: NotificationFilter;
+  count?: 'total' | 'openRequests';
+  empty: string;
+};
 
 const ACTIVE: Tab = {
+  to: 'active',
   name: 'Active',
   filter: { statuses: ['ACTIVE'] },
   count: 'total',
   empty: 'All caught up',
 };
-const TABS: Readonly<Record<string, Tab>> = {
-  active: ACTIVE,
-  waiting: {
-    name: 'Waiting for you',
-    filter: { requestStates: ['OPEN'] },
-    count: 'openRequests',
-    empty: 'Nothing waits for you',
-  },
-  all: { name: 'All', filter: {}, empty: 'No notifications yet' },
+const WAITING: Tab = {
+  to: 'waiting',
+  name: 'Waiting for you',
+  filter: { requestStates: ['OPEN'] },
+  count: 'openRequests',
+  empty: 'Nothing waits for you',
 };
+const ALL: Tab = { to: 'all', name: 'All', filter: {}, empty: 'No notifications yet' };
+const TABS = [ACTIVE, WAITING, ALL];
 
 /** The notifications of a tab. */
 export function InboxScreen({ tab }: { tab: string }) {
   const { counts } = useCounts();
   const { dismissAll } = useInboxClient();
   const report = useReport();
-  const shown = TABS[tab] ?? ACTIVE;
+  const shown = TABS.find(({ to }) => to === tab) ?? ACTIVE;
+  const dismissButton = shown === ACTIVE && counts !== undefined && counts.total > 1 && (
+    <Button className="quiet" onClick={() => report(dismissAll())}>
+      Dismiss all
+    </Button>
+  );
   return (
-    <>
-      <Heading title="Inbox">
-        {shown === ACTIVE && counts !== undefined && counts.total > 1 && (
-          <Button className="quiet" onClick={() => report(dismissAll())}>
-            Dismiss all
-          </Button>
-        )}
-      </Heading>
+    <Screen title="Inbox" action={dismissButton}>
       <nav className="tabs" aria-label="Notifications">
-        {Object.entries(TABS).map(([to, { name, count }]) => (
-          <a key={to} href={`#/inbox/${to}`} aria-current={TABS[to] === shown ? 'page' : undefined}>
+        {TABS.map(({ to, name, count }) => (
+          <a key={to} href={`#/inbox/${to}`} aria-current={to === shown.to ? 'page' : undefined}>
             {name} {counts && count && <span className="count">{counts[count]}</span>}
           </a>
         ))}
       </nav>
-      <List key={tab} tab={shown} />
-    </>
+      <List key={shown.to} tab={shown} />
+    </Screen>
   );
 }
 
@@ -60,7 +63,7 @@ function List({ tab: { filter, empty } }: { tab: Tab }) {
     <Loaded of={inbox} isMissing={cards === undefined}>
       <div className="cards">
         {cards?.map((card) => (
-          <ListCard key={card.notification.id} {...card} />
+          <NotificationCard key={card.notification.id} {...card} />
         ))}
       </div>
       {cards?.length === 0 && (
@@ -68,4 +71,25 @@ function List({ tab: { filter, empty } }: { tab: Tab }) {
       )}
     </Loaded>
   );
+}
+
+type Staying = { readonly notification: Card; readonly isListed: boolean };
+
+/**
+ * Keeps what leaves a list in place, so that a card does not vanish under the user who is answering it, unless it was
+ * dismissed.
+ */
+function useStaying(listed: readonly Card[] | undefined): readonly Staying[] | undefined {
+  const inbox = useInboxClient();
+  const [before, setBefore] = useState<{ listed?: typeof listed; staying?: readonly Staying[] }>({});
+  if (listed === undefined || before.listed === listed) return before.staying;
+  const ids = new Set(listed.map(({ id }) => id));
+  const isDismissed = (id: string) => inbox.notification(id).get().data?.status === 'DISMISSED';
+  const left = (before.staying ?? []).filter(({ notification: { id } }) => !ids.has(id) && !isDismissed(id));
+  const staying = [
+    ...listed.map((notification) => ({ notification, isListed: true })),
+    ...left.map(({ notification }) => ({ notification, isListed: false })),
+  ].sort((a, b) => Date.parse(b.notification.createdAt) - Date.parse(a.notification.createdAt));
+  setBefore({ listed, staying });
+  return staying;
 }

@@ -1,28 +1,26 @@
 import { type NotificationCard as Card, isKnownNotification } from '@workspace-account/client';
-import { useInboxClient, useNotification } from '@workspace-account/react';
-import { useId } from 'react';
+import { useDeliveries, useInboxClient, useNotification } from '@workspace-account/react';
+import { useId, useState } from 'react';
 import { AnswerSection } from './answer-section.tsx';
 import { Button, Icon } from './controls.tsx';
-import { Deliveries } from './deliveries.tsx';
-import { useReport } from './failure.tsx';
-import { LongText } from './long-text.tsx';
-import { describeKind, describeStatus } from './texts.ts';
+import { Loaded } from './screen.tsx';
+import { describeKind, describeStatus, toWords } from './texts.ts';
 import { Time } from './time.tsx';
-import { useToast } from './toasts.tsx';
-import type { Staying } from './use-staying.ts';
+import { useReport, useToast } from './toasts.tsx';
 
-/** A card of a list. If it has left the list, it shows what became of it. */
-export function ListCard({ notification: listed, isListed }: Staying) {
+const MAX_LINES = 8;
+const MAX_CHARACTERS = 700;
+
+type Props = { notification: Card; isListed: boolean };
+
+/** Shows a notification of any kind, with what the user can do. If it has left the list, it shows what became of it. */
+export function NotificationCard({ notification: listed, isListed }: Props) {
   const { notification = listed } = useNotification(isListed ? undefined : listed.id);
-  return notification && <NotificationCard notification={notification} />;
-}
-
-/** Shows a notification of any kind, with what the user can do about it. */
-export function NotificationCard({ notification }: { notification: Card }) {
+  const titleId = useId();
+  if (notification === null) return null;
   const { id, kind, title, task, projectName, createdAt, request, prUrl, projectRepoUrl } = notification;
   const { name, icon } = describeKind(kind);
   const status = describeStatus(notification);
-  const titleId = useId();
   return (
     <article className="card notification" data-kind={kind} aria-labelledby={titleId}>
       <span className="card-icon">
@@ -35,8 +33,8 @@ export function NotificationCard({ notification }: { notification: Card }) {
           <Time at={createdAt} />
           {status && <span className={request?.state === 'OPEN' ? 'waiting' : undefined}>{status}</span>}
         </p>
-        <h2 id={titleId}>
-          <a href={`#/notifications/${encodeURIComponent(id)}`}>{title}</a>
+        <h2 id={titleId} tabIndex={-1}>
+          {title}
         </h2>
       </div>
       <StatusButton notification={notification} />
@@ -77,7 +75,7 @@ function StatusButton({ notification: { id, title, status } }: { notification: C
     // The focus goes to the card after, or before, the one that vanishes.
     const card = button.closest('.card');
     const next = card?.nextElementSibling ?? card?.previousElementSibling ?? document;
-    next.querySelector<HTMLElement>('h2 a, h1')?.focus();
+    next.querySelector<HTMLElement>('h2, h1')?.focus();
     showToast({ text: `Dismissed: ${title}`, undo });
     void report(dismiss(id));
   };
@@ -93,5 +91,42 @@ function StatusButton({ notification: { id, title, status } }: { notification: C
     <Button className="icon-button" title={name} onClick={(event) => handleDismiss(event.currentTarget)}>
       <Icon name="x" />
     </Button>
+  );
+}
+
+/** Shows a text with its line breaks, under a line that sums it up. A long one is cut until the user expands it. */
+function LongText({ lead, text }: { lead?: string | null; text: string | null }) {
+  const [isExpanded, setIsExpanded] = useState(false);
+  const isLong = text !== null && (text.length > MAX_CHARACTERS || text.split('\n').length > MAX_LINES);
+  return (
+    <>
+      {lead && <p className="lead">{lead}</p>}
+      {text && <p className={isLong && !isExpanded ? 'text cut' : 'text'}>{text}</p>}
+      {isLong && (
+        <Button className="quiet" aria-expanded={isExpanded} onClick={() => setIsExpanded(!isExpanded)}>
+          {isExpanded ? 'Show less' : 'Show all'}
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** Shows which messages were sent about a notification. Loads them when the user asks. */
+function Deliveries({ id }: { id: string }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const { deliveries, ...loading } = useDeliveries(isOpen ? id : undefined);
+  return (
+    <details onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+      <summary>Messages sent</summary>
+      <Loaded of={loading} isMissing={false}>
+        {deliveries?.length === 0 && <p>None.</p>}
+        {deliveries?.map(({ ref, channel, state, reason, deliveredAt }) => (
+          <p key={ref}>
+            <strong>{toWords(channel.replace('_DM', ''))}</strong> {toWords(state).toLowerCase()}
+            {reason && `: ${toWords(reason).toLowerCase()}`} {deliveredAt && <Time at={deliveredAt} />}
+          </p>
+        ))}
+      </Loaded>
+    </details>
   );
 }

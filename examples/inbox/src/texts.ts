@@ -1,4 +1,4 @@
-import type { Answer, NotificationCard } from '@workspace-account/client';
+import type { Answer, GatewayError, NotificationCard } from '@workspace-account/client';
 import type { IconName } from './controls.tsx';
 
 type Kind = { name: string; icon: IconName; when: string };
@@ -32,6 +32,18 @@ export function describeStatus({ status, resolution, request }: NotificationCard
     return status === 'DISMISSED' ? 'Dismissed, still waiting' : 'Waiting for you';
   return status === 'ACTIVE' ? undefined : toWords(resolution ?? status);
 }
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  RATE_LIMITED: 'Too many requests.',
+  NETWORK_ERROR: 'The server cannot be reached.',
+  INTERNAL_ERROR: 'The server has a problem.',
+  UNAUTHENTICATED: 'Your session has ended. Sign in again.',
+  NOT_FOUND: 'It does not exist any more.',
+  ORG_MEMBERSHIP_REQUIRED: 'Only members of an organization have these settings.',
+};
+
+/** Why something failed. */
+export const describeError = ({ code, message }: GatewayError): string => MESSAGES[code] ?? message;
 
 /** Turns the name of an enum value into words: `NO_TARGET` into "No target". */
 export function toWords(value: string): string {

@@ -1,7 +1,6 @@
 import type { WorkspaceCard as Workspace } from '@workspace-account/client';
 import { useWorkspaces } from '@workspace-account/react';
-import { Heading } from './heading.tsx';
-import { Empty, Loaded } from './loaded.tsx';
+import { Empty, Loaded, Screen } from './screen.tsx';
 import { toWords } from './texts.ts';
 import { Time } from './time.tsx';
 
@@ -9,8 +8,7 @@ import { Time } from './time.tsx';
 export function WorkspacesScreen() {
   const { workspaces, ...loading } = useWorkspaces();
   return (
-    <>
-      <Heading title="Workspaces" />
+    <Screen title="Workspaces">
       <Loaded of={loading} isMissing={workspaces === undefined}>
         {workspaces?.length === 0 && (
           <Empty icon="box" title="No workspaces" text="A workspace appears here when it is created." />
@@ -21,7 +19,7 @@ export function WorkspacesScreen() {
           ))}
         </ul>
       </Loaded>
-    </>
+    </Screen>
   );
 }
 
