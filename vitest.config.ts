@@ -1,20 +1,41 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+
+/** Tests that load a gateway for a long time, or repeat a race many times. */
+const LONG = 'test/**/*.long.test.ts';
+/** Tests with foreign programs: client generators, a mail server, a browser, PgBouncer, proxies, npm. */
+const FOREIGN = 'test/foreign/**/*.test.ts';
+/** Tests of documents, packaging and the structure of the source. */
+const DOCS = 'test/docs/**/*.test.ts';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/foreign/**', 'test/**/*.long.test.ts', '**/node_modules/**'],
-    globalSetup: 'test/support/global-setup.ts',
     reporters: ['default', './test/support/closing-line.ts'],
+    sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Test files share the modules of a worker: importing the gateway takes longer than most files' tests.
     isolate: false,
-    sequence: { sequencer: LongestFirst },
-    // More workers than cores: the tests mostly wait for processes and sockets.
-    maxWorkers: 4,
     // Node.js loads the modules, as in production. Vite's module runner would load graphql twice.
     experimental: { viteModuleRunner: false },
+    projects: [
+      project('main', ['test/**/*.test.ts'], [LONG, FOREIGN, DOCS]),
+      project('docs', [DOCS]),
+      // They measure delays, so they run one after the other.
+      project('long', [LONG, FOREIGN], [], 1),
+    ],
   },
 });
+
+/** More workers than cores: the tests mostly wait for processes and sockets. */
+function project(
+  name: string,
+  include: string[],
+  exclude: string[] = [],
+  maxWorkers = 4,
+): TestProjectInlineConfiguration {
+  return {
+    extends: true,
+    test: { name, include, exclude, maxWorkers, globalSetup: 'test/support/global-setup.ts' },
+  };
+}

@@ -76,8 +76,8 @@ export const notModified = {
 };
 
 /*
- * Replies of a gateway. test/openapi-examples.test.ts compares them, and updates the file with
- * `npx vitest run test/openapi-examples.test.ts -u`.
+ * Replies of a gateway. test/rest/openapi-examples.test.ts compares them, and updates the file with
+ * `npx vitest run test/rest/openapi-examples.test.ts -u`.
  */
 const allExamples: Readonly<Record<string, Readonly<Record<string, unknown>>>> = examples;
 

@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { graphql } from '../support/client.ts';
+import { startEditingProxy } from '../support/editing-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { dismiss } from '../support/inbox.ts';
+import { scrape } from '../support/metrics.ts';
+import { asPlatform, deleteUser, publish, resolve } from '../support/records.ts';
+import { answer, answers, awaitRequest, makeExpired, sendAwait } from '../support/requests.ts';
+import { platform, signTaskToken, signToken } from '../support/tokens.ts';
+
+/** A wait that no test lets end by time. */
+const LONG = 55;
+
+/** Without sweeps in the time of a test, unless a test is about them. */
+const settings = { LIVE_SWEEP_MS: '600000' };
+
+let gateway: TestGateway;
+let other: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway(settings);
+  other = await startTestGateway(settings, gateway.database);
+});
+afterAll(async () => {
+  await other.close();
+  await gateway.close();
+});
+
+const countWaiting = async (at: TestGateway) => (await scrape(at)).sum('gateway_live_subscribers');
+
+/** Starts a wait, and resolves when the gateway waits. */
+async function startWait(userId: string, id: string, at = gateway, token?: string) {
+  const before = (await countWaiting(at)) ?? 0;
+  const reply = sendAwait(at, userId, id, LONG, token);
+  await eventually(async () => expect(await countWaiting(at)).toBe(before + 1));
+  return { reply };
+}
+
+describe('request', () => {
+  test('returns the current state at once, also without a wait', async () => {
+    const { id } = await publish(gateway, 'now');
+    expect(await awaitRequest(gateway, 'now', id)).toMatchObject({
+      notificationId: id,
+      userId: 'now',
+      state: 'OPEN',
+      answer: null,
+    });
+    expect(await awaitRequest(gateway, 'now', id, 0)).toMatchObject({ state: 'OPEN' });
+
+    await answer(other, 'now', { id, ...answers.reject });
+
+    for (const seconds of [undefined, 0, LONG]) {
+      expect(await awaitRequest(gateway, 'now', id, seconds)).toMatchObject({
+        state: 'ANSWERED',
+        answer: { by: 'now', via: 'GRAPHQL', plan: { decision: 'REJECT', feedback: 'Too large' } },
+      });
+    }
+  });
+
+  test.each<[string, (userId: string, id: string, taskId: string) => Promise<unknown>, object]>([
+    ['answer', (userId, id) => answer(other, userId, { id, ...answers.approve }), { state: 'ANSWERED' }],
+    ['resolution', (userId, _id, task) => resolve(other, userId, task), { state: 'WITHDRAWN' }],
+    [
+      'successor',
+      (userId, _id, task) => publish(other, userId, 'plan_requested', { task: { id: task, projectId: 'p' } }),
+      { state: 'WITHDRAWN' },
+    ],
+    ['expiry', (userId, id) => makeExpired(gateway.database, userId, id), { state: 'EXPIRED', answer: null }],
+  ])('returns when another gateway stores an %s', async (what, settle, expected) => {
+    const userId = `woken-${what}`;
+    const input = { task: { id: 'task', projectId: 'p' }, expiresInSeconds: 1000 };
+    const { id } = await publish(gateway, userId, 'plan_requested', input);
+    const { reply } = await startWait(userId, id);
+
+    await settle(userId, id, 'task');
+
+    expect((await reply).data.request).toMatchObject(expected);
+  });
+
+  test('keeps waiting while other notifications change, and while it is dismissed', async () => {
+    const { id } = await publish(gateway, 'patient');
+    const { reply } = await startWait('patient', id);
+    let isSettled = false;
+    void reply.then(() => {
+      isSettled = true;
+    });
+
+    await dismiss(other, 'patient', [id]);
+    await answer(other, 'patient', { id: (await publish(other, 'patient')).id, ...answers.approve });
+    expect(isSettled).toBe(false);
+
+    await answer(other, 'patient', { id, ...answers.reject });
+    expect((await reply).data.request).toMatchObject({
+      state: 'ANSWERED',
+      answer: { plan: { decision: 'REJECT' } },
+    });
+  });
+
+  test('returns OPEN after the time', async () => {
+    const { id } = await publish(gateway, 'timed');
+    const start = performance.now();
+
+    expect(await awaitRequest(gateway, 'timed', id, 1)).toMatchObject({ state: 'OPEN' });
+
+    expect(performance.now() - start).toBeGreaterThan(990);
+    expect(await countWaiting(gateway)).toBe(0);
+  });
+
+  test.each<[string, object, object]>([
+    ['expired', {}, { state: 'EXPIRED', answer: null }],
+    [
+      'answered by default',
+      { onExpiry: answers.reject },
+      { state: 'ANSWERED', answer: { via: 'DEFAULT', by: null } },
+    ],
+  ])('returns a request that is %s during the wait', async (what, input, expected) => {
+    const userId = `own-${what}`;
+    const { id } = await publish(gateway, userId, 'plan_requested', { ...input, expiresInSeconds: 1 });
+
+    const request = await awaitRequest(gateway, userId, id, LONG);
+
+    expect(request).toMatchObject(expected);
+    if (request.answer) expect(request.answer.answeredAt).toBe(request.expiresAt);
+  });
+
+  test('is NOT_FOUND for an unknown notification, one without a request, and one that is deleted', async () => {
+    const { id } = await publish(gateway, 'lost');
+    const failed = await publish(gateway, 'lost', 'task_failed');
+    for (const given of ['unknown', failed.id]) {
+      const { errors } = await sendAwait(gateway, 'lost', given, LONG);
+      expect(errors[0].extensions.code).toBe('NOT_FOUND');
+    }
+    const { reply } = await startWait('lost', id);
+
+    await deleteUser(other, 'lost');
+
+    expect((await reply).errors[0].extensions.code).toBe('NOT_FOUND');
+  });
+
+  test('finds a change whose announcement was lost', async () => {
+    const url = new URL(gateway.database.url);
+    const proxy = await startEditingProxy(Number(url.port), (sent) =>
+      sent.toString('latin1').includes('pg_notify') ? 'hold' : sent,
+    );
+    url.port = String(proxy.port);
+    const silent = await startTestGateway({ ...settings, DATABASE_URL: url.href }, gateway.database);
+    const sweeping = await startTestGateway({ LIVE_SWEEP_MS: '200' }, gateway.database);
+    const { id } = await publish(gateway, 'silent');
+    const { reply } = await startWait('silent', id, sweeping);
+
+    await answer(silent, 'silent', { id, ...answers.approve });
+
+    expect((await reply).data.request.state).toBe('ANSWERED');
+    await Promise.all([silent.close(), sweeping.close()]);
+    await proxy.close();
+  });
+});
+
+describe('a wait', () => {
+  test('ends at shutdown, with the current state', async () => {
+    const stopping = await startTestGateway(settings, gateway.database);
+    const { id } = await publish(gateway, 'shutdown');
+    const { reply } = await startWait('shutdown', id, stopping);
+
+    await stopping.close();
+
+    expect((await reply).data.request.state).toBe('OPEN');
+  });
+
+  test('ends with UNAUTHENTICATED when the token expires', async () => {
+    const { id } = await publish(gateway, 'expiring');
+    const exp = Math.ceil(Date.now() / 1000) + 2;
+    const token = await signToken({ sub: 'service', scope: 'platform:notifications', exp });
+
+    const { errors } = await sendAwait(gateway, 'expiring', id, LONG, token);
+
+    expect(Date.now()).toBeGreaterThanOrEqual(exp * 1000);
+    expect(errors[0].extensions.code).toBe('UNAUTHENTICATED');
+  });
+
+  test('ends when the caller disconnects', async () => {
+    const { id } = await publish(gateway, 'leaving');
+    const leaving = new AbortController();
+    const query = `{ request(userId: "leaving", notificationId: "${id}", waitSeconds: ${LONG}) { state } }`;
+    const reply = fetch(`${gateway.address}/graphql`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${await platform()}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ query }),
+      signal: leaving.signal,
+    }).catch(() => 'aborted');
+    await eventually(async () => expect(await countWaiting(gateway)).toBe(1));
+
+    leaving.abort();
+
+    expect(await reply).toBe('aborted');
+    await eventually(async () => expect(await countWaiting(gateway)).toBe(0));
+  });
+
+  test.each([
+    ['another field', '{ request(userId: "u", notificationId: "n", waitSeconds: 1) { state } __typename }'],
+    [
+      'another wait',
+      '{ a: request(userId: "u", notificationId: "n", waitSeconds: 1) { state } b: request(userId: "u", notificationId: "n") { state } }',
+    ],
+    [
+      'another field in a fragment',
+      `query { ...Both } fragment Both on Query {
+        request(userId: "u", notificationId: "n", waitSeconds: 1) { state } platform { __typename } }`,
+    ],
+  ])('is rejected beside %s', async (_what, query) => {
+    const { errors } = await graphql(gateway, query, {}, { token: await platform() });
+
+    expect(errors[0].extensions).toEqual({
+      code: 'VALIDATION_FAILED',
+      errors: [
+        {
+          location: 'waitSeconds',
+          message: 'requires that the operation selects no other root field',
+          value: 1,
+        },
+      ],
+    });
+  });
+
+  test.each([-1, 56])('of %s seconds is rejected', async (seconds) => {
+    const { errors } = await sendAwait(gateway, 'u', 'n', seconds);
+
+    expect(errors[0].extensions).toMatchObject({
+      code: 'VALIDATION_FAILED',
+      errors: [{ location: 'waitSeconds', value: seconds }],
+    });
+  });
+
+  test('several reads of one operation need no wait', async () => {
+    const { id } = await publish(gateway, 'several');
+    const read = `request(userId: "several", notificationId: "${id}") { state }`;
+
+    const data = await asPlatform(gateway, `{ a: ${read} b: ${read} }`);
+
+    expect(data).toEqual({ a: { state: 'OPEN' }, b: { state: 'OPEN' } });
+  });
+
+  test('holds no connection and no turn: one token can have many, and other requests are served', async () => {
+    const busy = await startTestGateway({ ...settings, DATABASE_POOL_SIZE: '2' }, gateway.database);
+    const count = 60;
+    const ids = await Promise.all(
+      Array.from({ length: count }, async () => (await publish(gateway, 'many')).id),
+    );
+    const token = await platform('platform:notifications');
+    const replies = ids.map((id) => sendAwait(busy, 'many', id, LONG, token));
+    await eventually(async () => expect(await countWaiting(busy)).toBe(count));
+
+    const used = async () =>
+      (await scrape(busy)).sum('db_client_connection_count', { db_client_connection_state: 'used' });
+    await eventually(async () => expect(await used()).toBe(0));
+    expect((await awaitRequest(busy, 'many', ids[0] ?? '')).state).toBe('OPEN');
+    await publish(busy, 'many', 'task_failed');
+
+    for (const id of ids) await answer(busy, 'many', { id, answerId: id, ...answers.approve });
+    for (const [index, { data }] of (await Promise.all(replies)).entries())
+      expect(data.request).toMatchObject({ state: 'ANSWERED', answer: { answerId: ids[index] } });
+    expect(await countWaiting(busy)).toBe(0);
+    await busy.close();
+  });
+
+  test('of a task token is for its own task', async () => {
+    const { id } = await publish(gateway, 'runner', 'plan_requested', { task: { id: 't', projectId: 'p' } });
+    const refused = await sendAwait(gateway, 'runner', id, LONG, await signTaskToken('runner', 'another'));
+    expect(refused.errors[0].extensions.code).toBe('NOT_FOUND');
+    const { reply } = await startWait('runner', id, gateway, await signTaskToken('runner', 't'));
+
+    await answer(gateway, 'runner', { id, ...answers.approve });
+
+    expect((await reply).data.request).toMatchObject({ state: 'ANSWERED' });
+  });
+});

@@ -1,0 +1,299 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import type { Database } from '../../src/database/database.ts';
+import { createOutbox } from '../../src/delivery/queue.ts';
+import { createHub } from '../../src/live/hub.ts';
+import { acknowledgeAnswer } from '../../src/notifications/answers/acknowledge-answer.ts';
+import type { AnswerContent } from '../../src/notifications/answers/answer.ts';
+import { answerNotification } from '../../src/notifications/answers/answer-notification.ts';
+import { awaitRequest } from '../../src/notifications/answers/await-request.ts';
+import { sweepRequests } from '../../src/notifications/answers/sweep.ts';
+import { dismissNotification } from '../../src/notifications/dismiss-notifications.ts';
+import { findNotification } from '../../src/notifications/notifications.ts';
+import {
+  type NotificationDependencies,
+  publishNotifications,
+} from '../../src/notifications/publish-notifications.ts';
+import { resolveNotifications } from '../../src/notifications/resolve-notifications.ts';
+import { restoreNotification } from '../../src/notifications/restore-notification.ts';
+import { deleteBatch } from '../../src/notifications/retention.ts';
+import { toTime } from '../../src/values/time.ts';
+import { openTestDatabase, type TestDatabase } from '../support/database.ts';
+import { settingsFor } from '../support/gateway.ts';
+import { currentRevision, listEvents, makeExpired } from '../support/requests.ts';
+
+/* No gateway runs, so that nothing but the called function can store an expiry. */
+
+const USER = 'alice';
+
+let database: TestDatabase;
+let opened: Database;
+let close: () => Promise<void>;
+let dependencies: NotificationDependencies;
+beforeAll(async () => {
+  ({ database, opened, close } = await openTestDatabase(5));
+  dependencies = {
+    database: opened,
+    announce: () => undefined,
+    outbox: createOutbox(readConfig(settingsFor(database)).delivery),
+    isUpgraded: true,
+  };
+});
+afterAll(() => close());
+
+const now = () => toTime(new Date());
+const reject: AnswerContent = { plan: { decision: 'reject', feedback: null } };
+
+/** Publishes a plan that expires in ten minutes. */
+async function publishPlan(onExpiry: AnswerContent | null, taskId: string = randomUUID()): Promise<string> {
+  const draft = {
+    id: null,
+    kind: 'plan_requested' as const,
+    payload: { toolId: 'tool', input: { summary: 'S', plan: 'P' } },
+    taskId,
+    taskName: null,
+    projectId: 'project',
+    projectName: null,
+    projectRepoUrl: null,
+    workspaceId: null,
+    title: 'A title',
+    previewText: null,
+    prUrl: null,
+    occurredAt: null,
+    supersedes: 'task_and_kind' as const,
+    expiresAt: null,
+    expiresInSeconds: 600,
+    onExpiry,
+  };
+  const [publication] = await publishNotifications(dependencies, [{ userId: USER, draft, path: [] }], now());
+  return publication?.notification.id ?? '';
+}
+
+const approve = (id: string) =>
+  answerNotification(
+    dependencies,
+    USER,
+    { id, answerId: randomUUID(), given: { plan: { decision: 'approve', feedback: null } }, via: 'rest' },
+    [],
+  );
+const viewer = { userId: 'platform', scopes: new Set<never>(), isMember: false, expiresAt: 0, signedBy: '' };
+const wait = (id: string) =>
+  awaitRequest(
+    { ...dependencies, viewer, hub: createHub(10), onLeave: () => undefined },
+    { userId: USER, id },
+    0,
+    () => undefined,
+  );
+
+/** What can store an expiry. */
+const operations: [string, (id: string, taskId: string) => Promise<unknown>][] = [
+  ['the sweep', () => sweepRequests(dependencies)],
+  ['an answer', (id) => approve(id)],
+  ['a wait', (id) => wait(id)],
+  ['publishing a successor', (_id, taskId) => publishPlan(null, taskId)],
+  [
+    'resolving the task',
+    (_id, taskId) => resolveNotifications(dependencies, USER, { taskId }, 'task_deleted', now()),
+  ],
+  ['resolving by ID', (id) => resolveNotifications(dependencies, USER, { ids: [id] }, 'resumed', now())],
+];
+
+describe.each(operations)('an expiry that is due is stored by %s', (_what, store) => {
+  /** Publishes, dismisses if wanted, lets the request expire, and runs the operation. */
+  async function expire(onExpiry: AnswerContent | null, isDismissed: boolean) {
+    const taskId = randomUUID();
+    const id = await publishPlan(onExpiry, taskId);
+    if (isDismissed) await dismissNotification(dependencies, USER, id, now());
+    await makeExpired(database, USER, id);
+    const before = (await listEvents(database, USER)).length;
+
+    await store(id, taskId);
+
+    const events = (await listEvents(database, USER)).slice(before);
+    return { id, events, notification: await findNotification(opened, USER, id) };
+  }
+
+  test.each([false, true])('without a default (dismissed: %s)', async (isDismissed) => {
+    const { id, events, notification } = await expire(null, isDismissed);
+
+    expect(notification).toMatchObject({
+      status: isDismissed ? 'dismissed' : 'resolved',
+      requestState: 'expired',
+      resolution: null,
+      answer: null,
+    });
+    expect(events).toEqual([`expired ${id}`]);
+  });
+
+  test.each([false, true])(
+    'with a default, which becomes the answer (dismissed: %s)',
+    async (isDismissed) => {
+      const { id, events, notification } = await expire(reject, isDismissed);
+
+      expect(notification).toMatchObject({
+        status: isDismissed ? 'dismissed' : 'resolved',
+        requestState: 'answered',
+        resolution: 'answered',
+        answer: { ...reject, answerId: null, by: null, via: 'default' },
+      });
+      expect(events).toEqual([`answered ${id}`]);
+    },
+  );
+});
+
+test('an answer after the expiry reports it: expired, or the default with the time of the expiry', async () => {
+  const [expired, defaulted] = [await publishPlan(null), await publishPlan(reject)];
+  for (const id of [expired, defaulted]) await makeExpired(database, USER, id);
+
+  expect(await approve(expired)).toMatchObject({
+    state: 'expired',
+    answer: null,
+    isOwn: false,
+    isNew: false,
+  });
+  expect(await approve(defaulted)).toMatchObject({
+    state: 'answered',
+    answer: { via: 'default' },
+    isOwn: false,
+    isNew: false,
+  });
+});
+
+test('a stored expiry is final: neither the sweep nor later changes settle it again', async () => {
+  const taskId = randomUUID();
+  const id = await publishPlan(null, taskId);
+  await makeExpired(database, USER, id);
+  await sweepRequests(dependencies);
+  const [stored, revision] = [
+    await findNotification(opened, USER, id),
+    await currentRevision(database, USER),
+  ];
+
+  await sweepRequests(dependencies);
+  await approve(id);
+  await resolveNotifications(dependencies, USER, { taskId }, 'resumed', now());
+  await publishPlan(null, taskId);
+
+  expect(await findNotification(opened, USER, id)).toEqual(stored);
+  expect(await currentRevision(database, USER)).toBe(revision + 1);
+});
+
+test('concurrent sweeps store each expiry once', async () => {
+  const ids = await Promise.all(Array.from({ length: 12 }, () => publishPlan(null)));
+  for (const id of ids) await makeExpired(database, USER, id);
+  const before = await listEvents(database, USER);
+
+  await Promise.all(Array.from({ length: 4 }, () => sweepRequests(dependencies)));
+
+  const events = (await listEvents(database, USER)).slice(before.length);
+  expect(events.toSorted()).toEqual(ids.map((id) => `expired ${id}`).toSorted());
+});
+
+test('an expired request has no receipt', async () => {
+  const id = await publishPlan(null);
+  await makeExpired(database, USER, id);
+
+  const receipt = { outcome: 'accepted', message: null, at: now() } as const;
+  await expect(
+    acknowledgeAnswer(dependencies, { userId: USER, id }, receipt, () => undefined),
+  ).rejects.toThrow('The request has no answer.');
+  await sweepRequests(dependencies);
+});
+
+test('retention deletes settled requests, and no open one, even if it was dismissed long ago', async () => {
+  const [open, settled] = [await publishPlan(null), await publishPlan(null)];
+  await approve(settled);
+  for (const id of [open, settled]) await dismissNotification(dependencies, USER, id, now());
+  await database.sql(`update notification set updated_at = now() - interval '200 days' where id = any($1)`, [
+    [open, settled],
+  ]);
+
+  const before = toTime(new Date(Date.now() - 90 * 86_400_000));
+  expect(await deleteBatch(dependencies, before)).toBe(1);
+
+  expect(await findNotification(opened, USER, open)).toMatchObject({ requestState: 'open' });
+  await expect(findNotification(opened, USER, settled)).rejects.toThrow('Not found.');
+});
+
+describe('what a gateway of the previous version left', () => {
+  /** Makes a notification what such a gateway stores. */
+  const change = (id: string, assignments: string) =>
+    database.sql(`update notification set ${assignments} where user_id = $1 and id = $2`, [USER, id]);
+
+  test.each([
+    ['superseded', `status = 'resolved', resolved_by = 'superseded', resolved_at = now()`, 'superseded'],
+    ['resolved', `status = 'resolved', resolved_by = 'answered', resolved_at = now()`, 'answered'],
+    [
+      'resolved and dismissed',
+      `status = 'dismissed', resolved_by = 'resumed', resolved_at = now(), dismissed_at = now()`,
+      'resumed',
+    ],
+  ])('%s: it takes no answer, and the sweep withdraws it', async (_how, assignments, resolution) => {
+    const taskId = randomUUID();
+    const id = await publishPlan(null, taskId);
+    await change(id, assignments);
+    expect(await approve(id)).toMatchObject({ state: 'withdrawn', answer: null });
+    await resolveNotifications(dependencies, USER, { taskId }, 'task_deleted', now());
+    const before = (await listEvents(database, USER)).length;
+
+    await sweepRequests(dependencies);
+    await sweepRequests(dependencies);
+
+    expect(await findNotification(opened, USER, id)).toMatchObject({ requestState: 'withdrawn', resolution });
+    expect((await listEvents(database, USER)).slice(before)).toEqual([`withdrawn ${id}`]);
+  });
+
+  test('resolved before its expiry was due: it is withdrawn and gets no default', async () => {
+    const taskId = randomUUID();
+    const id = await publishPlan(reject, taskId);
+    await change(id, `status = 'resolved', resolved_by = 'resumed', resolved_at = now()`);
+    await makeExpired(database, USER, id);
+
+    expect(await approve(id)).toMatchObject({ state: 'withdrawn', answer: null });
+    await sweepRequests(dependencies);
+
+    expect(await findNotification(opened, USER, id)).toMatchObject({
+      requestState: 'withdrawn',
+      answer: null,
+    });
+  });
+
+  test('dismissed, while it published a successor: it is open until it is restored, and then withdrawn', async () => {
+    const taskId = randomUUID();
+    const [id, successor] = [await publishPlan(null, taskId), await publishPlan(null)];
+    await change(id, `status = 'dismissed', dismissed_at = now()`);
+    await change(successor, `task_id = '${taskId}'`);
+    expect(await wait(id)).toMatchObject({ requestState: 'open', resolvedAt: null });
+
+    expect(await restoreNotification(dependencies, USER, id, now())).toMatchObject({
+      status: 'resolved',
+      resolution: 'superseded',
+    });
+    expect(await approve(id)).toMatchObject({ state: 'withdrawn', answer: null });
+    await sweepRequests(dependencies);
+
+    expect(await findNotification(opened, USER, id)).toMatchObject({ requestState: 'withdrawn' });
+    expect(await findNotification(opened, USER, successor)).toMatchObject({ requestState: 'open' });
+    expect((await listEvents(database, USER)).slice(-2)).toEqual([`restored ${id}`, `withdrawn ${id}`]);
+  });
+
+  test('published: it is open, before and after the sweep converts it; dismissed too: it is no request', async () => {
+    const [active, dismissed, later] = [
+      await publishPlan(null),
+      await publishPlan(null),
+      await publishPlan(null),
+    ];
+    await change(active, 'request_state = null');
+    await change(later, 'request_state = null');
+    await change(dismissed, `request_state = null, status = 'dismissed', dismissed_at = now()`);
+    expect(await wait(active)).toMatchObject({ requestState: null });
+    expect(await approve(active)).toMatchObject({ state: 'answered', isNew: true });
+
+    await sweepRequests(dependencies);
+
+    expect(await findNotification(opened, USER, dismissed)).toMatchObject({ requestState: 'none' });
+    expect(await findNotification(opened, USER, later)).toMatchObject({ requestState: 'open' });
+    expect(await approve(later)).toMatchObject({ state: 'answered', isNew: true });
+  });
+});

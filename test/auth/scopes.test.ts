@@ -1,0 +1,203 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatScopes, grants, parseScopes, type ScopeRules, scopes } from '../../src/auth/scopes.ts';
+import { readConfig } from '../../src/config.ts';
+import { UnauthenticatedError } from '../../src/errors/gateway-errors.ts';
+
+const defaults = readConfig({}).scopes;
+const account = ['account:read', 'account:write'];
+const platformWrite = [
+  'platform:admin',
+  'platform:contacts',
+  'platform:notifications',
+  'platform:workspaces',
+];
+
+const parse = (claims: object, rules: Partial<ScopeRules> = {}) =>
+  [...parseScopes({ ...claims }, { ...defaults, ...rules })].sort();
+
+test.each<[scope: unknown, granted: string[]]>([
+  ['account:read', ['account:read']],
+  ['account:write', account],
+  ['platform:write', platformWrite],
+  ...scopes
+    .filter((scope) => scope.startsWith('platform:'))
+    .map((scope): [string, string[]] => [scope, [scope]]),
+  ['platform:read account:read', ['account:read', 'platform:read']],
+  ['account:read account:read', ['account:read']],
+  ['openid  profile account:read', ['account:read']],
+  [['openid', 'account:write'], account],
+  [
+    ['account:read', 'platform:admin'],
+    ['account:read', 'platform:admin'],
+  ],
+])('the scope %j grants %j', (scope, granted) => {
+  expect(parse({ scope })).toEqual(granted);
+  expect(parse({ scp: scope })).toEqual(granted);
+  expect(parse({ scope }, { required: true })).toEqual(granted);
+});
+
+describe('a token without scopes of its own', () => {
+  test.each<[what: string, claims: object]>([
+    ['without a claim', {}],
+    ['with one sign-in scope', { scope: 'openid' }],
+    ['with every sign-in scope', { scope: 'openid profile email address phone offline_access' }],
+    ['with an array of sign-in scopes', { scp: ['openid', 'profile'] }],
+    ['with sign-in scopes in one claim and an empty other one', { scope: '', scp: ['openid'] }],
+  ])('%s has its account, and nothing if scopes are required', (_what, claims) => {
+    expect(parse(claims)).toEqual(account);
+    expect(parse(claims, { required: true })).toEqual([]);
+  });
+
+  test('with an additional sign-in scope has its account', () => {
+    const scope = 'aws.cognito.signin.user.admin';
+    expect(parse({ scope })).toEqual([]);
+    expect(parse({ scope }, { signIn: [...defaults.signIn, scope] })).toEqual(account);
+  });
+});
+
+test.each<[scope: unknown]>([
+  [''],
+  [' '],
+  [[]],
+  [['']],
+  ['orders:read'],
+  ['openid orders:read'],
+  [['openid', 'orders:read']],
+  [['openid profile']],
+  [['account:read account:write']],
+  ['ACCOUNT:READ'],
+  ['OpenID'],
+  ['account'],
+  ['account:*'],
+  ['account:read,account:write'],
+  ['account:read\tplatform:write'],
+  ['account:read\nplatform:write'],
+  ['openid,profile'],
+  ['gateway/account:write'],
+  ['constructor __proto__'],
+])('the scope %j grants nothing', (scope) => {
+  expect(parse({ scope })).toEqual([]);
+});
+
+test.each([null, 1, true, {}, { 0: 'account:read' }, ['account:read', 1], [['account:read']], [null]])(
+  'the claim %j is rejected',
+  (value) => {
+    expect(() => parse({ scope: value })).toThrow(UnauthenticatedError);
+    expect(() => parse({ scope: 'account:read', scp: value })).toThrow(UnauthenticatedError);
+  },
+);
+
+describe('platform:task', () => {
+  test.each([
+    ...[...grants.keys()].filter((scope) => scope !== 'platform:task'),
+    'account:unknown',
+    'platform:unknown',
+  ])('is refused beside %s', (other) => {
+    expect(() => parse({ scope: `platform:task ${other}` })).toThrow(UnauthenticatedError);
+    expect(() => parse({ scp: [other, 'platform:task'] })).toThrow(UnauthenticatedError);
+    expect(() => parse({ scope: other, scp: 'platform:task' })).toThrow(UnauthenticatedError);
+  });
+
+  test.each(['openid profile', 'orders:read', 'platform:task', 'tasks platform'])(
+    'is accepted beside %s',
+    (other) => {
+      expect(parse({ scope: `platform:task ${other}` })).toEqual(['platform:task']);
+    },
+  );
+
+  test('is accepted beside a scope of another API with the same name as one of the gateway', () => {
+    const scope = 'gateway/platform:task account:read platform:write';
+    expect(parse({ scope }, { prefix: 'gateway/' })).toEqual(['platform:task']);
+  });
+});
+
+describe('AUTH_SCOPE_CLAIMS', () => {
+  test('names the claims whose scopes are united', () => {
+    const claims = { scope: 'openid account:read', scp: ['platform:read'], roles: ['platform:admin'] };
+    expect(parse(claims)).toEqual(['account:read', 'platform:read']);
+    expect(parse(claims, { claims: ['roles'] })).toEqual(['platform:admin']);
+    expect(parse(claims, { claims: ['scp', 'roles'] })).toEqual(['platform:admin', 'platform:read']);
+    expect(parse(claims, { claims: ['permissions'] })).toEqual(account);
+  });
+
+  test('a claim that is not named is not checked', () => {
+    expect(parse({ scope: 'account:read', scp: 7 }, { claims: ['scope'] })).toEqual(['account:read']);
+  });
+});
+
+describe('AUTH_SCOPE_PREFIX', () => {
+  test.each<[prefix: string, scope: unknown, granted: string[]]>([
+    ['gateway/', 'gateway/account:read', ['account:read']],
+    ['gateway/', 'openid gateway/platform:admin', ['platform:admin']],
+    ['https://gateway.example.com/', ['https://gateway.example.com/account:write'], account],
+    ['gateway/', 'openid email', account],
+    ['gateway/', 'gateway/openid', account],
+    ['gateway/', 'account:write', []],
+    ['gateway/', 'openid account:write', []],
+    ['gateway/', 'gateway/account:read account:write', ['account:read']],
+    ['gateway/', 'other/account:write', []],
+    ['gateway/', 'GATEWAY/account:write', []],
+    ['gateway/', 'gateway/gateway/account:write', []],
+    ['gateway/', 'gateway/', []],
+    ['gateway/', 'openid gateway/', []],
+    ['gateway', 'gateway/account:read', []],
+  ])('%s: the scope %j grants %j', (prefix, scope, granted) => {
+    expect(parse({ scope }, { prefix })).toEqual(granted);
+  });
+});
+
+const names = fc.array(
+  fc.constantFrom(...grants.keys(), 'openid', 'profile', 'platform', 'account:writes', 'gateway/openid'),
+  { minLength: 1 },
+);
+const prefixes = fc.constantFrom('', 'gateway/', 'https://gateway.example.com/');
+
+test('grants exactly what the named scopes include, and refuses platform:task beside others, in every shape and with every prefix', () => {
+  fc.assert(
+    fc.property(names, prefixes, fc.boolean(), fc.nat(), (named, prefix, required, split) => {
+      const rules = { prefix, required };
+      const sent = named.map((name) => (grants.has(name) ? prefix + name : name));
+      const isSignIn = sent.every((name) => ['openid', 'profile'].includes(name.replace(prefix || /^$/, '')));
+      const included = new Set(named.flatMap((name) => grants.get(name) ?? []));
+      const expected = isSignIn ? (required ? [] : account) : [...included].sort();
+
+      const own = sent.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+      const isOther = (name: string) => /^(account|platform):/.test(name) && name !== 'platform:task';
+      const isRefused = own.includes('platform:task') && own.some(isOther);
+
+      const at = split % (sent.length + 1);
+      for (const claims of [
+        { scope: sent.join(' ') },
+        { scp: sent },
+        { scope: sent.slice(0, at).join(' '), scp: sent.slice(at) },
+      ]) {
+        if (isRefused) expect(() => parse(claims, rules)).toThrow(UnauthenticatedError);
+        else expect(parse(claims, rules)).toEqual(expected);
+      }
+    }),
+  );
+});
+
+test('no token without a scope of the gateway has platform access', () => {
+  const anyName = fc.oneof(fc.string(), fc.constantFrom('openid', 'platform', 'platform:', 'platform:*'));
+  fc.assert(
+    fc.property(fc.array(anyName), prefixes, (named, prefix) => {
+      const foreign = named.filter((name) => !name.split(' ').some((part) => grants.has(part)));
+      expect(parse({ scp: foreign, scope: foreign.join(' ') }, { prefix })).toSatisfy(
+        (granted: string[]) => !granted.some((scope) => scope.startsWith('platform:')),
+      );
+    }),
+  );
+});
+
+test('the scopes of development tokens are read with the same settings', () => {
+  for (const claims of [['scope', 'scp'], ['permissions']]) {
+    for (const prefix of ['', 'gateway/']) {
+      const rules = { ...defaults, claims, prefix };
+      const claim = formatScopes('openid account:read platform:admin', rules);
+      expect(Object.keys(claim)).toEqual(claims.slice(0, 1));
+      expect(parse(claim, rules)).toEqual(['account:read', 'platform:admin']);
+    }
+  }
+});

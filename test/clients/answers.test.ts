@@ -1,0 +1,155 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { openInboxes, watch } from '../support/client-inboxes.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { publish, resolve } from '../support/records.ts';
+import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
+import { answer, answers, listEvents } from '../support/requests.ts';
+
+let gateway: TestGateway;
+let proxy: ReplyProxy;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  proxy = await startReplyProxy(gateway);
+});
+afterAll(async () => {
+  await proxy.close();
+  await gateway.close();
+});
+
+const inboxes = openInboxes();
+afterEach(() => {
+  inboxes.close();
+  vi.unstubAllGlobals();
+  proxy.edit((_operation, part) => part);
+});
+
+/** The storage of a tab: Node.js has none without a file. */
+function stubSessionStorage(): Map<string, string> {
+  const items = new Map<string, string>();
+  vi.stubGlobal('sessionStorage', {
+    getItem: (key: string) => items.get(key) ?? null,
+    setItem: (key: string, value: string) => void items.set(key, value),
+    removeItem: (key: string) => void items.delete(key),
+  });
+  return items;
+}
+
+/** Returns the IDs of the answers that were sent since this was called. */
+function collectAnswerIds(): () => string[] {
+  const before = proxy.bodies.length;
+  return () => proxy.bodies.slice(before).flatMap((body) => /"answerId":"(\w+)"/.exec(body)?.[1] ?? []);
+}
+
+/** Lets the gateway execute the answers, and loses the replies. */
+function loseAnswers(): void {
+  proxy.edit((operation, part) => (operation === 'Answer' ? 'cut' : part));
+}
+
+test('shows an answer at once, and stores it', async () => {
+  const { id } = await publish(gateway, 'stored', 'question_requested');
+  const inbox = inboxes.open(gateway, 'stored');
+  const card = watch(inbox.notification(id));
+  const counts = watch(inbox.counts);
+  await eventually(() => expect(counts().data).toMatchObject({ total: 1, openRequests: 1 }));
+  await eventually(() => expect(card().data).toMatchObject({ request: { state: 'OPEN' } }));
+  const answering = inbox.answer(id, { questions: [{ index: 0, options: [1] }] });
+  const questions = [{ index: 0, question: 'Which?', options: [1], labels: ['B'], other: null }];
+  const shown = {
+    status: 'RESOLVED',
+    resolution: 'ANSWERED',
+    request: { state: 'ANSWERED', answer: { questions } },
+  };
+  expect(card().data).toMatchObject(shown);
+  expect(counts().data).toMatchObject({ total: 0, openRequests: 0 });
+  expect(await answering).toMatchObject({ type: 'stored', notification: { id, ...shown } });
+  expect(card().data).toMatchObject({ ...shown, request: { answer: { by: 'stored', via: 'GRAPHQL' } } });
+});
+
+test('returns the answer that came first', async () => {
+  const { id } = await publish(gateway, 'second');
+  const inbox = inboxes.open(gateway, 'second');
+  const card = watch(inbox.notification(id));
+  await eventually(() => expect(card().data).toBeTruthy());
+  await answer(gateway, 'second', { id, ...answers.reject });
+  const outcome = await inbox.answer(id, { plan: { decision: 'APPROVE' } });
+  expect(outcome).toMatchObject({
+    type: 'alreadySettled',
+    state: 'ANSWERED',
+    answer: { plan: { decision: 'REJECT', feedback: 'Too large' } },
+    settledAt: expect.any(String),
+  });
+  expect(card().data).toMatchObject({ request: { answer: { plan: { decision: 'REJECT' } } } });
+});
+
+test('reports a request that was withdrawn', async () => {
+  const { id } = await publish(gateway, 'withdrawn', 'plan_requested', {
+    task: { id: 'task-1', projectId: 'project-1' },
+  });
+  await resolve(gateway, 'withdrawn', 'task-1');
+  const outcome = await inboxes.open(gateway, 'withdrawn').answer(id, { plan: { decision: 'APPROVE' } });
+  expect(outcome).toMatchObject({ type: 'alreadySettled', state: 'WITHDRAWN', answer: null });
+});
+
+test('undoes an answer that is refused', async () => {
+  const { id } = await publish(gateway, 'refused');
+  const inbox = inboxes.open(gateway, 'refused');
+  const card = watch(inbox.notification(id));
+  await eventually(() => expect(card().data).toBeTruthy());
+  const answering = inbox.answer(id, { reply: { text: 'This is not a plan' } });
+  expect(card().data).toMatchObject({ request: { state: 'ANSWERED' } });
+  await expect(answering).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  expect(card().data).toMatchObject({ status: 'ACTIVE', request: { state: 'OPEN', answer: null } });
+});
+
+test('sends an answer again under the same ID while its outcome is not known, also after a reload', async () => {
+  const stored = stubSessionStorage();
+  const { id } = await publish(gateway, 'reload');
+  const approve = { plan: { decision: 'APPROVE', feedback: 'Secret' } } as const;
+  const collect = collectAnswerIds();
+  loseAnswers();
+  await expect(inboxes.open(proxy, 'reload').answer(id, approve)).rejects.toMatchObject({
+    code: 'NETWORK_ERROR',
+  });
+  // The first attempt, and two retries.
+  expect(collect()).toHaveLength(3);
+  expect(stored.size).toBe(1);
+  inboxes.close();
+
+  proxy.edit((_operation, part) => part);
+  const outcome = await inboxes.open(proxy, 'reload').answer(id, approve);
+  expect(outcome).toMatchObject({ type: 'stored' });
+  expect(new Set(collect()).size).toBe(1);
+  expect(stored.size).toBe(0);
+  const events = await listEvents(gateway.database, 'reload');
+  expect(events.filter((event) => event.includes('answered'))).toHaveLength(1);
+});
+
+test('sends other content, and answers of another account, under other IDs', async () => {
+  stubSessionStorage();
+  const { id } = await publish(gateway, 'other');
+  await publish(gateway, 'another', 'plan_requested', { id });
+  const collect = collectAnswerIds();
+  loseAnswers();
+  const inbox = inboxes.open(proxy, 'other');
+  await expect(inbox.answer(id, answers.approve)).rejects.toMatchObject({ code: 'NETWORK_ERROR' });
+  proxy.edit((_operation, part) => part);
+  expect(await inbox.answer(id, answers.reject)).toMatchObject({
+    type: 'alreadySettled',
+    answer: { plan: { decision: 'APPROVE' } },
+  });
+  await inboxes.open(proxy, 'another').answer(id, answers.approve);
+  expect(new Set(collect()).size).toBe(3);
+});
+
+test('without session storage, remembers the ID as long as the page', async () => {
+  vi.stubGlobal('sessionStorage', undefined);
+  const { id } = await publish(gateway, 'memory');
+  const collect = collectAnswerIds();
+  const inbox = inboxes.open(proxy, 'memory');
+  loseAnswers();
+  await expect(inbox.answer(id, answers.approve)).rejects.toMatchObject({ code: 'NETWORK_ERROR' });
+  proxy.edit((_operation, part) => part);
+  expect(await inbox.answer(id, answers.approve)).toMatchObject({ type: 'stored' });
+  expect(new Set(collect()).size).toBe(1);
+});

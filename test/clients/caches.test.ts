@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto';
+import { InMemoryCache } from '@apollo/client';
+import { isObjectType } from 'graphql';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { apolloCacheOptions } from '../../clients/typescript/src/apollo.ts';
+import { graphcacheOptions } from '../../clients/typescript/src/urql.ts';
+import { schema } from '../../src/schema.ts';
+import { cachingClients } from '../support/caching-clients.ts';
+import { expectNoWarnings } from '../support/console.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createBrowser } from '../support/push-service.ts';
+import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member, signToken } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
+    VAPID_SUBJECT: 'mailto:ops@example.com',
+    PUSH_ALLOWED_HOSTS: 'localhost:8443',
+    DELIVERY: 'false',
+  });
+});
+afterAll(() => gateway.close());
+
+const REGISTER = `mutation ($input: RegisterPushSubscriptionInput!) {
+  registerPushSubscription(input: $input) { pushSubscription { ref id } }
+}`;
+
+const queryInbox = (fields: string) =>
+  `{ notifications(first: 10) { nodes { ... on UserNotification { ref id } ${fields} } } }`;
+
+describe.each(cachingClients)('the cache of %s', (_name, create) => {
+  expectNoWarnings();
+
+  test('stores questions with equal IDs of two notifications separately', async () => {
+    const user = randomUUID();
+    for (const question of ['First?', 'Second?']) {
+      const input = { questions: [{ id: 'q', question, options: [{ label: 'Yes' }] }] };
+      await publish(gateway, user, 'question_requested', {
+        payload: { questionRequested: { toolId: 'tool', input } },
+      });
+    }
+    const client = create(gateway.address, await member(user));
+    const selection =
+      '... on QuestionRequestedNotification { payload { questions { questionId question } } }';
+
+    await client.fetch(queryInbox(selection));
+
+    const payloads = ['Second?', 'First?'].map((question) => ({
+      questions: [{ questionId: 'q', question }],
+    }));
+    expect(await client.readCached(queryInbox(selection))).toMatchObject({
+      notifications: { nodes: payloads.map((payload) => ({ payload })) },
+    });
+  });
+
+  test('stores the task of each notification as of its publication', async () => {
+    const user = randomUUID();
+    for (const name of ['Before', 'After']) {
+      await publish(gateway, user, 'task_failed', { task: { id: 'task', projectId: 'project', name } });
+    }
+    const client = create(gateway.address, await member(user));
+    const query = queryInbox('... on UserNotification { task { id name } }');
+
+    await client.fetch(query);
+
+    expect(await client.readCached(query)).toMatchObject({
+      notifications: { nodes: [{ task: { name: 'After' } }, { task: { name: 'Before' } }] },
+    });
+  });
+
+  test('stores records with equal IDs of two users separately', async () => {
+    const [own, other] = [randomUUID(), randomUUID()];
+    const workspace = workspaceInput();
+    for (const [user, title, status] of [
+      [own, 'Own', 'RUNNING'],
+      [other, 'Another', 'STOPPED'],
+    ] as const) {
+      await publish(gateway, user, 'task_failed', { id: 'seed-12', title });
+      await putWorkspaces(gateway, user, [{ ...workspace, status }]);
+    }
+    const scope = 'account:write platform:read';
+    const client = create(gateway.address, await signToken({ sub: own, org_id: 'acme', scope }));
+    const fields = `{
+      notifications { nodes { ... on UserNotification { ref id title } } }
+      workspaces { nodes { ref id status } }
+      notificationPreferences { ref notificationKind emailEnabled }
+      editorAuth { ref auth { type } }
+    }`;
+    const [ourQuery, theirQuery] = [
+      `{ viewer { ref id ${fields.slice(1)} }`,
+      `{ user(id: "${other}") { ref id ${fields.slice(1)} }`,
+    ];
+    await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
+      editorAuth { ref needsReauth }
+    } }`);
+    await client.mutate(`mutation { updateNotificationPreferences(input: { preferences: [
+      { emailEnabled: false, pushEnabled: true, chatDmEnabled: true }
+    ] }) { preferences { ref notificationKind emailEnabled } } }`);
+
+    const ours = await client.fetch(ourQuery);
+    const theirs = await client.fetch(theirQuery);
+
+    expect(await client.readCached(ourQuery)).toEqual(ours);
+    expect(await client.readCached(theirQuery)).toEqual(theirs);
+    expect(ours).toMatchObject({
+      viewer: {
+        notifications: { nodes: [{ id: 'seed-12', title: 'Own' }] },
+        workspaces: { nodes: [{ id: workspace.id, status: 'RUNNING' }] },
+        editorAuth: { auth: { type: 'SUBSCRIPTION' } },
+      },
+    });
+    expect(theirs).toMatchObject({
+      user: {
+        notifications: { nodes: [{ id: 'seed-12', title: 'Another' }] },
+        workspaces: { nodes: [{ id: workspace.id, status: 'STOPPED' }] },
+        editorAuth: { auth: { type: 'NONE' } },
+      },
+    });
+  });
+
+  test('updates the results of earlier queries after a mutation', async () => {
+    const user = randomUUID();
+    const { id } = await publish(gateway, user);
+    const client = create(gateway.address, await member(user));
+    const query = `{
+      notification(id: "${id}") { ... on UserNotification { ref id status } }
+      notificationPreferences { ref notificationKind pushEnabled }
+      editorAuth { ref needsReauth auth { type } }
+    }`;
+    await client.fetch(query);
+
+    await client.mutate(`mutation { dismissNotification(input: { id: "${id}" }) {
+      notification { ... on UserNotification { ref id status } }
+    } }`);
+    await client.mutate(`mutation { updateNotificationPreferences(input: { preferences: [
+      { notificationKind: TASK_FAILED, emailEnabled: true, pushEnabled: false, chatDmEnabled: true }
+    ] }) { preferences { ref notificationKind pushEnabled } } }`);
+    await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
+      editorAuth { ref needsReauth auth { type } }
+    } }`);
+
+    expect(await client.readCached(query)).toMatchObject({
+      notification: { status: 'DISMISSED' },
+      notificationPreferences: [true, true, false, true].map((pushEnabled) => ({ pushEnabled })),
+      editorAuth: { auth: { type: 'SUBSCRIPTION' } },
+    });
+  });
+});
+
+test('the cache of Apollo Client merges objects without `ref`, and replaces lists', async () => {
+  const logged = vi.spyOn(console, 'warn');
+  onTestFinished(() => logged.mockRestore());
+  const user = randomUUID();
+  await putWorkspaces(gateway, user, [workspaceInput()]);
+  const [[, create]] = cachingClients;
+  const client = create(gateway.address, await member(user));
+  const queries = ['cpus', 'memoryMb'].map(
+    (field) => `{ workspaces { nodes { ref hardware { ${field} } } } }`,
+  );
+  const browsers = '{ pushSubscriptions { ref id } }';
+  for (const name of ['first', 'second']) {
+    const { keys } = createBrowser();
+    await client.mutate(REGISTER, { input: { endpoint: `https://push.example.com/${name}`, keys } });
+  }
+  for (const query of queries) await client.fetch(query);
+  const [{ id }] = (await client.fetch(browsers)).pushSubscriptions;
+  await client.mutate(`mutation { removePushSubscription(input: { id: "${id}" }) { removed } }`);
+
+  await client.fetch(browsers);
+
+  for (const query of queries) expect(await client.readCached(query)).toBeDefined();
+  expect((await client.readCached(browsers)).pushSubscriptions).toHaveLength(1);
+  expect(logged).not.toHaveBeenCalled();
+});
+
+const roots = ['Query', 'Mutation', 'Subscription'];
+const objectTypes = Object.values(schema.getTypeMap())
+  .filter((type) => isObjectType(type))
+  .filter(({ name }) => !name.startsWith('__') && !roots.includes(name));
+
+test('both caches identify every type with the field `ref` by it, and no other type', () => {
+  const apollo = new InMemoryCache(apolloCacheOptions);
+  const { keys } = graphcacheOptions;
+  for (const type of objectTypes) {
+    const record = { __typename: type.name, id: 'id', ref: 'ref' };
+    const isRecord = 'ref' in type.getFields();
+    expect(keys[type.name]?.(record), type.name).toBe(isRecord ? 'ref' : null);
+    expect(apollo.identify(record), type.name).toBe(isRecord ? `${type.name}:{"ref":"ref"}` : undefined);
+  }
+  expect(Object.keys(keys).filter((name) => !isObjectType(schema.getType(name)))).toEqual([]);
+});
+
+test('every type with an ID or a user has the field `ref`, except events and the parts of a notification', () => {
+  const withoutRef = objectTypes
+    .filter((type) => ['id', 'userId'].some((name) => name in type.getFields()))
+    .filter((type) => !('ref' in type.getFields()));
+  expect(withoutRef.map(({ name }) => name)).toEqual(['NotificationTask', 'PlatformEvent', 'Request']);
+});

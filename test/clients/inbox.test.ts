@@ -1,0 +1,400 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { GatewayError, isKnownNotification, type Loadable } from '../../clients/typescript/src/index.ts';
+import { openInboxes, shownIds, watch } from '../support/client-inboxes.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { dismiss as dismissElsewhere } from '../support/inbox.ts';
+import { startProxy } from '../support/proxy.ts';
+import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
+import { member, signToken } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+let proxy: ReplyProxy;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  proxy = await startReplyProxy(gateway);
+});
+afterAll(async () => {
+  await proxy.close();
+  await gateway.close();
+});
+
+const inboxes = openInboxes();
+afterEach(() => {
+  inboxes.close();
+  proxy.edit((_operation, part) => part);
+});
+
+/** Returns the operations that were sent since this was called. */
+function countOperations(): () => string[] {
+  const before = proxy.operations.length;
+  return () => proxy.operations.slice(before);
+}
+
+test('shows what exists, and then each change of notifications, counts, workspaces and editor', async () => {
+  const first = await publish(gateway, 'live');
+  const inbox = inboxes.open(gateway, 'live');
+  const list = inbox.notifications();
+  const counts = watch(inbox.counts);
+  const workspaces = watch(inbox.workspaces());
+  const editorAuth = watch(inbox.editorAuth);
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual([first.id]));
+  await eventually(() => expect(counts().data?.total).toBe(1));
+  await eventually(() => expect(workspaces().data).toEqual({ workspaces: [], hasMore: false }));
+  await eventually(() => expect(editorAuth().data?.auth.type).toBe('NONE'));
+  expect(inbox.connection.get()).toMatchObject({ state: 'live', error: undefined });
+
+  const second = await publish(gateway, 'live', 'task_failed');
+  await eventually(() => expect(shownIds(list)).toEqual([second.id, first.id]));
+  await eventually(() => expect(counts().data?.total).toBe(2));
+  const workspace = workspaceInput();
+  await putWorkspaces(gateway, 'live', [workspace]);
+  await eventually(() => expect(workspaces().data?.workspaces).toMatchObject([{ id: workspace.id }]));
+  await dismissElsewhere(gateway, 'live', [first.id]);
+  await eventually(() => expect(shownIds(list)).toEqual([second.id]));
+  await eventually(() => expect(counts().data?.total).toBe(1));
+  await inbox.connectEditor({ accessToken: 'editor-token' });
+  expect(editorAuth().data?.auth.type).toBe('SUBSCRIPTION');
+  await inbox.disconnectEditor();
+  expect(editorAuth().data?.auth.type).toBe('NONE');
+});
+
+test('requests nothing before the first subscriber, and opens one stream for all', async () => {
+  const inbox = inboxes.open(proxy, 'strict');
+  const list = inbox.notifications();
+  const sent = countOperations();
+  expect(inbox.connection.get().state).toBe('idle');
+  expect(list.get()).toEqual({ data: undefined, isLoading: false, error: undefined });
+  expect(inbox.notifications({ statuses: ['ACTIVE'] })).toBe(list);
+  expect(sent()).toEqual([]);
+  // React's strict mode mounts, unmounts and mounts again.
+  list.subscribe(() => undefined)();
+  watch(list);
+  watch(inbox.counts);
+  await eventually(() => expect(list.get().data).toEqual({ notifications: [], hasMore: false }));
+  await eventually(() => expect(inbox.counts.get().data?.total).toBe(0));
+  expect(sent().sort()).toEqual(['AccountEvents', 'Counts', 'Notifications']);
+});
+
+test('closes the stream when nobody has subscribed for a while, and resumes it without loading again', async () => {
+  const inbox = inboxes.open(proxy, 'idle');
+  const list = inbox.notifications();
+  const leave = list.subscribe(() => undefined);
+  await eventually(() => expect(list.get().data).toBeDefined());
+  leave();
+  await eventually(() => expect(inbox.connection.get().state).toBe('idle'));
+  const { id } = await publish(gateway, 'idle');
+  const sent = countOperations();
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+  expect(sent()).toEqual(['AccountEvents']);
+});
+
+test('shows pages, and what is new on top of them', async () => {
+  const published: string[] = [];
+  for (let i = 0; i < 5; i += 1) published.unshift((await publish(gateway, 'pages')).id);
+  const inbox = inboxes.open(gateway, 'pages', { pageSize: 2 });
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual(published.slice(0, 2)));
+  expect(list.get().data?.hasMore).toBe(true);
+  await list.loadMore();
+  published.unshift((await publish(gateway, 'pages')).id);
+  await eventually(() => expect(shownIds(list)).toEqual(published.slice(0, 5)));
+  await list.loadMore();
+  expect(shownIds(list)).toEqual(published);
+  expect(list.get().data?.hasMore).toBe(false);
+  await list.reload();
+  expect(shownIds(list)).toEqual(published);
+});
+
+test('shows changes at once, and undoes those that are refused', async () => {
+  const { id } = await publish(gateway, 'changes');
+  const inbox = inboxes.open(proxy, 'changes');
+  const list = inbox.notifications();
+  const counts = watch(inbox.counts);
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+  await eventually(() => expect(counts().data?.total).toBe(1));
+
+  const dismissing = inbox.dismiss(id);
+  expect(shownIds(list)).toEqual([]);
+  expect(counts().data?.total).toBe(0);
+  // Sent after the dismissal, whose reply is still to come.
+  await Promise.all([dismissing, inbox.restore(id)]);
+  expect(shownIds(list)).toEqual([id]);
+  expect(counts().data?.total).toBe(1);
+
+  await expect(inbox.dismiss('unknown')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});
+
+test('undoes what the rate limit refuses, and reports when to try again', async () => {
+  const limited = await startTestGateway({ RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway.database);
+  const [older, newer] = [await publish(gateway, 'refused'), await publish(gateway, 'refused')];
+  const inbox = inboxes.open(limited, 'refused');
+  const list = inbox.notifications();
+  const counts = watch(inbox.counts);
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual([newer.id, older.id]));
+  await eventually(() => expect(counts().data?.total).toBe(2));
+  await inbox.dismiss(older.id);
+  const refused = inbox.dismiss(newer.id);
+  expect(shownIds(list)).toEqual([]);
+  const before = Date.now();
+  const error = await refused.catch((thrown: unknown) => thrown);
+  if (!(error instanceof GatewayError)) throw error;
+  expect(error).toMatchObject({ code: 'RATE_LIMITED', retryAfter: expect.any(Number) });
+  expect(error.retryAt).toBeGreaterThanOrEqual(before + 1000 * Number(error.retryAfter));
+  expect(shownIds(list)).toEqual([newer.id]);
+  expect(counts().data?.total).toBe(1);
+  inboxes.close();
+  await limited.close();
+});
+
+test('dismisses all that the latest counts include', async () => {
+  await publish(gateway, 'all', 'task_failed');
+  await publish(gateway, 'all', 'plan_requested');
+  const inbox = inboxes.open(gateway, 'all', { pageSize: 1 });
+  const list = inbox.notifications();
+  const counts = watch(inbox.counts);
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toHaveLength(1));
+  await eventually(() => expect(counts().data?.total).toBe(2));
+  expect(await inbox.dismissAll({ kinds: ['TASK_FAILED'] })).toBe(1);
+  expect(counts().data?.total).toBe(1);
+  const dismissing = inbox.dismissAll();
+  expect(counts().data).toMatchObject({ total: 0, openRequests: 1 });
+  expect(shownIds(list)).toEqual([]);
+  expect(await dismissing).toBe(1);
+  expect(counts().data).toMatchObject({ total: 0, openRequests: 1 });
+  expect(shownIds(list)).toEqual([]);
+});
+
+test('shows one notification, or that it does not exist, and where it was sent', async () => {
+  const { id } = await publish(gateway, 'one', 'task_failed');
+  const inbox = inboxes.open(gateway, 'one');
+  const found = watch(inbox.notification(id));
+  const missing = watch(inbox.notification('missing'));
+  const deliveries = watch(inbox.deliveries(id));
+  await eventually(() => expect(found().data).toMatchObject({ id, payload: { message: 'It broke' } }));
+  await eventually(() => expect(missing()).toEqual({ data: null, isLoading: false, error: undefined }));
+  await eventually(() => expect(deliveries().data?.map(({ state }) => state)).toContain('SKIPPED'));
+  await publish(gateway, 'one', 'task_failed', { id: 'missing' });
+  await eventually(() => expect(missing().data).toMatchObject({ id: 'missing' }));
+});
+
+test('queries a notification only if events have not kept it up to date', async () => {
+  const { id } = await publish(gateway, 'fresh', 'task_failed');
+  const inbox = inboxes.open(proxy, 'fresh');
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+  await eventually(() => expect(inbox.connection.get().state).toBe('live'));
+  const sent = countOperations();
+  const shown = watch(inbox.notification(id));
+  expect(shown()).toMatchObject({ data: { id, status: 'ACTIVE' }, isLoading: false });
+  await dismissElsewhere(gateway, 'fresh', [id]);
+  await eventually(() => expect(shown().data?.status).toBe('DISMISSED'));
+  const gone = watch(inbox.notification('gone'));
+  await eventually(() => expect(gone().data).toBeNull());
+  expect(sent()).toEqual(['Notification']);
+
+  // The list is loaded again after the gap, but it no longer has the notification.
+  proxy.edit((operation, part) =>
+    operation === 'AccountEvents' ? part.replaceAll('"NotificationEvent"', '"FutureEvent"') : part,
+  );
+  const { id: missed } = await publish(gateway, 'fresh');
+  await eventually(() => expect(shownIds(list)).toEqual([missed]));
+  await eventually(() => expect(sent().filter((name) => name === 'Notification')).toHaveLength(3));
+});
+
+test('shows preferences, and changes of them at once', async () => {
+  const inbox = inboxes.open(gateway, 'preferences');
+  const preferences = watch(inbox.preferences);
+  await eventually(() => expect(preferences().data).toHaveLength(4));
+  const emails = () => preferences().data?.map(({ emailEnabled }) => emailEnabled);
+  const changing = inbox.updatePreferences([{ emailEnabled: false }]);
+  expect(emails()).toEqual([false, false, false, false]);
+  const next = inbox.updatePreferences([{ notificationKind: 'PLAN_REQUESTED', emailEnabled: true }]);
+  await Promise.all([changing, next]);
+  expect(emails()).toEqual([true, false, false, false]);
+});
+
+test('loses nothing while the gateway is restarted', async () => {
+  const { database } = gateway;
+  const restarted = await startTestGateway({}, database);
+  const middle = await startProxy(Number(new URL(restarted.address).port));
+  const inbox = inboxes.open({ address: `http://127.0.0.1:${middle.port}` }, 'restart');
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(list.get().data).toBeDefined());
+  const states: string[] = [];
+  const attempts: (string | undefined)[] = [];
+  inbox.connection.subscribe(() => {
+    const { state, error } = inbox.connection.get();
+    states.push(state);
+    if (state === 'connecting') attempts.push(error?.code);
+  });
+  await restarted.close();
+  await eventually(() => expect(attempts).not.toEqual([]));
+  const missed = await publish(gateway, 'restart');
+  const next = await startTestGateway({}, database);
+  middle.setTarget(Number(new URL(next.address).port));
+  await eventually(() => expect(shownIds(list)).toEqual([missed.id]));
+  expect(states).toContain('waiting');
+  expect(states.at(-1)).toBe('live');
+  expect(attempts).not.toContain(undefined);
+  expect(inbox.connection.get().error).toBeUndefined();
+  inboxes.close();
+  await middle.close();
+  await next.close();
+});
+
+test('replaces a token that expires without loading anything again', async () => {
+  const rejected: (string | undefined)[] = [];
+  let token = '';
+  const getToken = async (refused?: string) => {
+    if (refused !== undefined) rejected.push(refused);
+    if (token === '' || refused === token) {
+      const exp = Math.floor(Date.now() / 1000) + (token === '' ? 3 : 3600);
+      token = await signToken({ sub: 'expiry', org_id: 'acme', exp });
+    }
+    return token;
+  };
+  const inbox = inboxes.open(proxy, 'expiry', { getToken });
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(list.get().data).toBeDefined());
+  const first = token;
+  const sent = countOperations();
+  await eventually(() => expect(sent()).toContain('AccountEvents'));
+  await eventually(() => expect(inbox.connection.get().state).toBe('live'));
+  const { id } = await publish(gateway, 'expiry');
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+  expect(rejected).toEqual([first]);
+  expect(sent()).toEqual(['AccountEvents']);
+});
+
+test('forgets everything when the token is of another account', async () => {
+  const [first, second] = [await publish(gateway, 'account-1'), await publish(gateway, 'account-2')];
+  let user = 'account-1';
+  const inbox = inboxes.open(gateway, user, { getToken: () => member(user) });
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual([first.id]));
+  const seen: (readonly string[] | undefined)[] = [];
+  list.subscribe(() => seen.push(shownIds(list)));
+  user = 'account-2';
+  await expect(inbox.dismiss(second.id)).rejects.toMatchObject({ code: 'SIGNED_OUT' });
+  await eventually(() => expect(shownIds(list)).toEqual([second.id]));
+  expect(seen).toContain(undefined);
+  const later = await publish(gateway, 'account-2');
+  await eventually(() => expect(shownIds(list)).toEqual([later.id, second.id]));
+});
+
+test('forgets everything after signing out', async () => {
+  await publish(gateway, 'leaving');
+  const inbox = inboxes.open(proxy, 'leaving');
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toHaveLength(1));
+  inbox.signOut();
+  const sent = countOperations();
+  await eventually(() =>
+    expect(list.get()).toMatchObject({ data: undefined, error: { code: 'SIGNED_OUT' } }),
+  );
+  expect(inbox.connection.get().state).toBe('signedOut');
+  await expect(inbox.dismiss('any')).rejects.toMatchObject({ code: 'SIGNED_OUT' });
+  await inbox.counts.reload();
+  expect(inbox.counts.get().error?.code).toBe('SIGNED_OUT');
+  expect(sent()).toEqual([]);
+});
+
+test('waits for the rate limit, and says until when', async () => {
+  const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '2' });
+  const inbox = inboxes.open(limited, 'limited');
+  const resources = [inbox.notifications(), inbox.counts, inbox.workspaces(), inbox.editorAuth];
+  const states = resources.map((resource) => watch<Loadable<unknown>>(resource));
+  await eventually(() => {
+    const refused = states.map((state) => state()).find(({ error }) => error?.code === 'RATE_LIMITED');
+    expect(refused?.error?.retryAt).toBeGreaterThan(Date.now());
+    expect(refused?.isLoading).toBe(true);
+  });
+  inboxes.close();
+  await limited.close();
+});
+
+test('tries again what gets no reply', async () => {
+  const { id } = await publish(gateway, 'retry');
+  const inbox = inboxes.open(proxy, 'retry');
+  let failures = 0;
+  proxy.edit((operation, part) => {
+    if (operation !== 'Notifications' || failures > 0) return part;
+    failures += 1;
+    return 'cut';
+  });
+  const list = inbox.notifications();
+  const errors: unknown[] = [];
+  list.subscribe(() => errors.push(list.get().error?.code));
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+  expect(errors).toContain('NETWORK_ERROR');
+  expect(list.get().error).toBeUndefined();
+});
+
+test('loads everything again after an event that it does not know', async () => {
+  const inbox = inboxes.open(proxy, 'future-event');
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(list.get().data).toBeDefined());
+  proxy.edit((operation, part) =>
+    operation === 'AccountEvents' ? part.replaceAll('"NotificationEvent"', '"FutureEvent"') : part,
+  );
+  const sent = countOperations();
+  const { id } = await publish(gateway, 'future-event');
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+  expect(sent()).toContain('Notifications');
+});
+
+test('shows a notification of a kind that it does not know', async () => {
+  const { id } = await publish(gateway, 'future-kind');
+  const inbox = inboxes.open(proxy, 'future-kind');
+  proxy.edit((_operation, part) =>
+    part.replaceAll('PlanRequestedNotification', 'FutureNotification').replaceAll('PLAN_REQUESTED', 'FUTURE'),
+  );
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+  const card = list.get().data?.notifications[0];
+  expect(card).toMatchObject({ kind: 'FUTURE', title: 'A title', task: { projectId: 'project-1' } });
+  expect(card && isKnownNotification(card)).toBe(false);
+});
+
+test('begins anew after the user was deleted', async () => {
+  await publish(gateway, 'deleted');
+  const inbox = inboxes.open(gateway, 'deleted');
+  const list = inbox.notifications();
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toHaveLength(1));
+  await deleteUser(gateway, 'deleted');
+  await eventually(() => expect(shownIds(list)).toEqual([]));
+  const { id } = await publish(gateway, 'deleted');
+  await eventually(() => expect(shownIds(list)).toEqual([id]));
+});
+
+test('reports errors of the gateway, and replies that are none', async () => {
+  const inbox = inboxes.open(gateway, 'errors');
+  const document = { text: 'query ($id: ID!) { notification(id: $id) { __typename } }' };
+  const error = await inbox.request(document, { id: '' }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    name: 'GatewayError',
+    code: 'VALIDATION_FAILED',
+    fieldErrors: [{ location: 'id', message: expect.any(String) }],
+    requestId: expect.any(String),
+  });
+  const page = inboxes.open({ address: gateway.address.replace(/$/, '/none?') }, 'errors');
+  await expect(page.request(document, { id: '1' })).rejects.toMatchObject({ code: 'INVALID_REPLY' });
+  const refused = inboxes.open(gateway, 'errors', { getToken: () => 'no token' });
+  await expect(refused.request(document, { id: '1' })).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+});

@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { makeFolder, removeFolder } from '../support/folder.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+import { captureOutput, type Process } from '../support/process.ts';
+
+/* The example of docs/sign-in.md, with an identity provider and a gateway. */
+
+const MEMBER = { sub: 'alice', aud: 'account-gateway', org_id: 'acme', scope: 'openid account:read' };
+const SIGN_IN = 'sign-in: openid offline_access account:read';
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+const CHANNELS =
+  'plan_requested: email\nquestion_requested: email\ntask_failed: email\ntask_response_ready: email\n';
+
+let folder: string;
+let tokenFile: string;
+let provider: IdentityProvider;
+let gateway: TestGateway;
+beforeEach(async () => {
+  folder = await makeFolder();
+  tokenFile = join(folder, 'tokens.json');
+  provider = await startIdentityProvider(MEMBER);
+  gateway = await startTestGateway({
+    AUTH_JWKS: '',
+    AUTH_JWKS_URL: `${provider.url}/jwks`,
+    AUTH_ISSUER: provider.url,
+    AUTH_AUDIENCE: MEMBER.aud,
+    RATE_LIMIT_READS_PER_MINUTE: '3',
+  });
+});
+afterEach(async () => {
+  await gateway.close();
+  await provider.close();
+  await removeFolder(folder);
+});
+
+/** Starts the example. When it asks the user to sign in, the user does. */
+function start(): Process {
+  const program = fileURLToPath(new URL('../../examples/rest-client/sign-in.ts', import.meta.url));
+  const child = spawn(process.execPath, [program], {
+    env: { ISSUER: provider.url, CLIENT_ID: 'cli', GATEWAY_URL: gateway.address, TOKEN_FILE: tokenFile },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stderr.on('data', (text) => {
+    const [, code] = /\/device and enter the code (\S+)/.exec(String(text)) ?? [];
+    if (code !== undefined) provider.approve(code);
+  });
+  return captureOutput(child, program);
+}
+
+const run = () => start().ended;
+const readTokens = async () => JSON.parse(await readFile(tokenFile, 'utf8'));
+
+/** Replaces the stored access token by one that the gateway does not accept. */
+async function expireToken() {
+  await writeFile(tokenFile, JSON.stringify({ ...(await readTokens()), access_token: 'expired' }));
+}
+
+test('signs in on another device, and keeps the tokens in a file that only the user can read', async () => {
+  for (const error of ['authorization_pending', 'slow_down']) provider.replyOnce(error);
+  expect(await run()).toMatchObject({ status: 0, stdout: CHANNELS });
+  expect(provider.grants).toEqual([SIGN_IN, DEVICE_GRANT]);
+  expect((await stat(tokenFile)).mode & 0o777).toBe(0o600);
+
+  expect(await run()).toEqual({ status: 0, stdout: CHANNELS, stderr: '' });
+  expect(provider.grants).toHaveLength(2);
+});
+
+test('reports that the user has refused to sign in', async () => {
+  provider.replyOnce('access_denied');
+  expect(await run()).toMatchObject({ status: 1, stderr: expect.stringContaining('access_denied') });
+});
+
+test('refreshes a token once, and signs in again if the refresh token is refused', async () => {
+  await run();
+  const { refresh_token: first } = await readTokens();
+  await expireToken();
+  expect(await run()).toEqual({ status: 0, stdout: CHANNELS, stderr: '' });
+  expect((await readTokens()).refresh_token).not.toBe(first);
+  expect((await stat(tokenFile)).mode & 0o777).toBe(0o600);
+
+  await expireToken();
+  provider.revoke();
+  expect(await run()).toMatchObject({ status: 0, stdout: CHANNELS });
+  expect(provider.grants.slice(2)).toEqual(['refresh_token', SIGN_IN, DEVICE_GRANT]);
+});
+
+test('gives up when the gateway also refuses the tokens of a refresh and of a new sign-in', async () => {
+  provider.setLifetime(-60);
+  expect(await run()).toMatchObject({ status: 1, stdout: '' });
+  expect(provider.grants).toEqual([SIGN_IN, DEVICE_GRANT, 'refresh_token', SIGN_IN, DEVICE_GRANT]);
+});
+
+test.each([
+  { claims: { org_id: undefined }, message: 'Join an organization' },
+  { claims: { scope: 'openid orders:read' }, message: 'account:read' },
+])('reports why the token has no access: $message', async ({ claims, message }) => {
+  provider.claims = { ...MEMBER, ...claims };
+  expect(await run()).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(message) });
+  expect(provider.grants).toEqual([SIGN_IN, DEVICE_GRANT]);
+});
+
+test('waits when the rate limit is exceeded', async () => {
+  for (const _ of Array(3)) await run();
+  const program = start();
+  await eventually(() => expect(program.stderr()).toMatch(/^Waiting \d+ seconds$/m));
+  await program.stop();
+});

@@ -1,0 +1,451 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AccountStore } from '../../clients/typescript/src/account-store.ts';
+import {
+  answering,
+  type Change,
+  dismissal,
+  dismissalOfAll,
+  preferenceChanges,
+  restoration,
+  showChanges,
+} from '../../clients/typescript/src/changes.ts';
+import { selectList } from '../../clients/typescript/src/collection.ts';
+import { filterKey, matchesNotification } from '../../clients/typescript/src/filters.ts';
+import { GatewayError } from '../../clients/typescript/src/gateway-error.ts';
+import type { NotificationFilter } from '../../clients/typescript/src/generated/types.ts';
+import type { KnownNotificationCard, NotificationCard } from '../../clients/typescript/src/records.ts';
+import {
+  applyChanged,
+  applyCounts,
+  applyDismissed,
+  applyEvents,
+  applyNotifications,
+  emptyState,
+  forgetArrivals,
+  notificationRules,
+  type State,
+} from '../../clients/typescript/src/state.ts';
+import { AccountModel, createCard, createRequest } from '../support/account-model.ts';
+
+const AT = '2026-02-01T00:00:00.000Z';
+const FILTERS: readonly NotificationFilter[] = [
+  { statuses: ['ACTIVE'] },
+  {},
+  { requestStates: ['OPEN'] },
+  { statuses: ['ACTIVE', 'RESOLVED'], projectIds: ['one'] },
+];
+
+const select = (state: State, filter: NotificationFilter) =>
+  selectList(state.notifications, notificationRules, filterKey(filter));
+
+/** Returns the state after the first page of a list. */
+function load(filter: NotificationFilter, nodes: readonly NotificationCard[], hasNextPage = false): State {
+  const page = { nodes, pageInfo: { hasNextPage, endCursor: null } };
+  return applyNotifications(emptyState, { key: filterKey(filter), filter }, page, { since: 0 });
+}
+
+const eventOf = (notification: KnownNotificationCard) => ({
+  cursor: '',
+  content: { __typename: 'NotificationEvent' as const, notification },
+});
+
+describe('filters', () => {
+  const card = createCard({
+    id: '1',
+    task: { id: 'task', name: null, projectId: 'project', workspaceId: null },
+    createdAt: '2026-01-01T10:00:00.000Z',
+    request: createRequest('OPEN'),
+  });
+  test.each<[NotificationFilter, boolean]>([
+    [{}, true],
+    [{ statuses: null, kinds: undefined }, true],
+    [{ statuses: ['ACTIVE', 'RESOLVED'] }, true],
+    [{ statuses: ['DISMISSED'] }, false],
+    [{ statuses: [] }, false],
+    [{ kinds: ['PLAN_REQUESTED'] }, true],
+    [{ kinds: ['TASK_FAILED'] }, false],
+    [{ requestStates: ['OPEN'] }, true],
+    [{ requestStates: ['ANSWERED'] }, false],
+    [{ requestStates: [] }, false],
+    [{ projectIds: ['project'] }, true],
+    [{ projectIds: ['other'] }, false],
+    [{ taskIds: ['task'] }, true],
+    [{ taskIds: ['other'] }, false],
+    [{ createdFrom: '2026-01-01T10:00:00Z' }, true],
+    [{ createdFrom: '2026-01-01T11:00:00.001+01:00' }, false],
+    [{ createdBefore: '2026-01-01T10:00:00.000Z' }, false],
+    [{ createdBefore: '2026-01-01T10:00:00.001Z' }, true],
+    [{ statuses: ['ACTIVE'], kinds: ['TASK_FAILED'] }, false],
+  ])('%j', (filter, matches) => {
+    expect(matchesNotification(filter, card)).toBe(matches);
+  });
+
+  test('a notification without a request has no state of one', () => {
+    expect(matchesNotification({ requestStates: ['OPEN'] }, createCard({ id: '1' }))).toBe(false);
+  });
+
+  test('the order of conditions does not matter', () => {
+    const one = filterKey({ kinds: ['TASK_FAILED', 'PLAN_REQUESTED'], statuses: ['ACTIVE'], taskIds: null });
+    expect(one).toBe(filterKey({ statuses: ['ACTIVE'], kinds: ['PLAN_REQUESTED', 'TASK_FAILED'] }));
+    expect(one).not.toBe(filterKey({ statuses: ['ACTIVE'], kinds: ['PLAN_REQUESTED'] }));
+    expect(filterKey({ statuses: [] })).not.toBe(filterKey({}));
+  });
+});
+
+describe('a list', () => {
+  const create = (id: string) => createCard({ id, createdAt: `2026-01-0${id}T00:00:00.000Z` });
+  const [old, middle, young] = [create('1'), create('2'), create('3')];
+  const active = { statuses: ['ACTIVE'] } as const;
+
+  test.each<
+    [string, readonly KnownNotificationCard[], boolean, readonly KnownNotificationCard[], readonly string[]]
+  >([
+    ['shows a new notification first', [middle, old], false, [young], ['3', '2', '1']],
+    ['shows an older one at its place', [young, old], false, [middle], ['3', '2', '1']],
+    ['ignores what is beyond the last page', [young, middle], true, [old], ['3', '2']],
+    ['shows the end of a complete list', [young, middle], false, [old], ['3', '2', '1']],
+    ['shows a repeated one once', [young, middle], false, [young, young], ['3', '2']],
+    ['removes what no longer matches', [young, middle], false, [{ ...young, status: 'RESOLVED' }], ['2']],
+    [
+      'ignores an earlier state',
+      [{ ...young, updatedAt: AT }],
+      false,
+      [{ ...young, status: 'RESOLVED' }],
+      ['3'],
+    ],
+  ])('%s', (_name, nodes, hasMore, arriving, expected) => {
+    const state = applyEvents(load(active, nodes, hasMore), arriving.map(eventOf));
+    expect(select(state, active)?.map(({ id }) => id)).toEqual(expected);
+  });
+
+  test.each<[string, KnownNotificationCard, KnownNotificationCard]>([
+    ['dismissed', { ...old, status: 'DISMISSED' }, old],
+    ['resolved', { ...old, status: 'RESOLVED' }, old],
+    ['dismissed after its resolution', { ...old, status: 'DISMISSED' }, { ...old, status: 'RESOLVED' }],
+    [
+      'acknowledged',
+      {
+        ...old,
+        request: { ...createRequest('ANSWERED'), receipt: { outcome: 'ACCEPTED', message: null, at: AT } },
+      },
+      { ...old, request: createRequest('ANSWERED') },
+    ],
+  ])('ignores the state before it was %s in the same millisecond', (_name, later, earlier) => {
+    expect(select(applyEvents(load({}, [later]), [eventOf(earlier)]), {})).toEqual([later]);
+    expect(select(applyEvents(load({}, [earlier]), [eventOf(later)]), {})).toEqual([later]);
+  });
+
+  test('a page removes what the gateway deleted, and keeps what arrived since its request', () => {
+    const state = load({}, [young, middle, old]);
+    const since = state.arrivals;
+    const later = applyEvents(state, [eventOf(create('4'))]);
+    const page = { nodes: [young, old], pageInfo: { hasNextPage: false, endCursor: null } };
+    const reloaded = applyNotifications(later, { key: filterKey({}), filter: {} }, page, { since });
+    expect(select(reloaded, {})?.map(({ id }) => id)).toEqual(['4', '3', '1']);
+  });
+
+  test('after a gap, also records with earlier times replace what is shown', () => {
+    const state = forgetArrivals(load({}, [{ ...old, title: 'Lost', updatedAt: AT }]));
+    expect(select(applyEvents(state, [eventOf(old)]), {})).toEqual([old]);
+  });
+});
+
+test('a reply from before a gap does not undo what was loaded after it', () => {
+  const card = createCard({ id: '1', updatedAt: '2026-01-02T00:00:00.000Z', status: 'RESOLVED' });
+  const state = load({}, [card]);
+  const reply = { ...card, status: 'DISMISSED' as const, updatedAt: '2026-01-01T00:00:00.000Z' };
+  const applied = applyChanged(forgetArrivals(state), [reply], { since: state.arrivals });
+  expect(select(applied, {})).toEqual([card]);
+});
+
+describe('pending changes', () => {
+  const open = createCard({ id: '1', request: createRequest('OPEN') });
+  const counts = {
+    ref: '',
+    cursor: '',
+    total: 3,
+    openRequests: 2,
+    byKind: [{ kind: 'PLAN_REQUESTED' as const, count: 3 }],
+  };
+  const state: State = { ...load({}, [open]), counts: { value: counts, arrival: 0 } };
+  const show = (...changes: Change[]) => {
+    const shown = showChanges(state, changes);
+    return { card: select(shown, {})?.[0], counts: shown.counts?.value };
+  };
+
+  test.each<[string, Change[], object, object]>([
+    [
+      'dismissal',
+      [dismissal('1', AT)],
+      { status: 'DISMISSED', dismissedAt: AT },
+      { total: 2, openRequests: 2 },
+    ],
+    ['dismissal and restoration', [dismissal('1', AT), restoration('1')], { status: 'ACTIVE' }, { total: 3 }],
+    ['restoration of an active one', [restoration('1')], open, counts],
+    ['dismissal of all', [dismissalOfAll({}, AT)], { status: 'DISMISSED' }, { total: 0, openRequests: 2 }],
+    ['dismissal of another kind', [dismissalOfAll({ kinds: ['TASK_FAILED'] }, AT)], open, counts],
+    [
+      'dismissal in a project',
+      [dismissalOfAll({ projectIds: ['project'] }, AT)],
+      { status: 'DISMISSED' },
+      { total: 2 },
+    ],
+    ['dismissal in another project', [dismissalOfAll({ projectIds: ['other'] }, AT)], open, counts],
+    [
+      'answer',
+      [answering('1', { plan: { decision: 'REJECT', feedback: 'No' } }, 'a', AT)],
+      {
+        status: 'RESOLVED',
+        resolution: 'ANSWERED',
+        request: {
+          state: 'ANSWERED',
+          answer: { answerId: 'a', plan: { decision: 'REJECT', feedback: 'No' } },
+        },
+      },
+      { total: 2, openRequests: 1 },
+    ],
+    [
+      'answer to a dismissed one',
+      [dismissal('1', AT), answering('1', { reply: { text: 'Go on' } }, 'a', AT)],
+      { status: 'DISMISSED', request: { state: 'ANSWERED', answer: { reply: { text: 'Go on' } } } },
+      { total: 2, openRequests: 1 },
+    ],
+  ])('%s', (_name, changes, card, expected) => {
+    const shown = show(...changes);
+    expect(shown.card).toMatchObject(card);
+    expect(shown.counts).toMatchObject(expected);
+  });
+
+  test('preferences change in order, and without a kind for all kinds', () => {
+    const preferences = (['TASK_FAILED', 'PLAN_REQUESTED'] as const).map((notificationKind) => ({
+      ref: '',
+      notificationKind,
+      emailEnabled: true,
+      pushEnabled: true,
+      chatDmEnabled: true,
+    }));
+    const change = preferenceChanges([
+      { emailEnabled: false, pushEnabled: false },
+      { notificationKind: 'TASK_FAILED', emailEnabled: true, pushEnabled: null },
+    ]);
+    expect(showChanges({ ...emptyState, preferences }, [change]).preferences).toEqual([
+      { ...preferences[0], pushEnabled: false },
+      { ...preferences[1], emailEnabled: false, pushEnabled: false },
+    ]);
+  });
+});
+
+type Page = ReturnType<AccountModel['page']>;
+
+/** A request whose execution and reply are separate steps. */
+type InFlight = { execute(): void; reply(): void; hasExecuted: boolean };
+
+/** A client of a model, whose requests wait until they are executed, and then until they are answered. */
+class ModelClient {
+  readonly gateway = new AccountModel();
+  readonly store = new AccountStore({ signal: new AbortController().signal }, () => undefined);
+  readonly inFlight = new Set<InFlight>();
+  readonly #loads = new Map<string, AbortController>();
+
+  #send<Data>(execute: () => Data | undefined): Promise<Data> {
+    const { promise, resolve, reject } = Promise.withResolvers<Data>();
+    let data: Data | undefined;
+    const request: InFlight = {
+      hasExecuted: false,
+      execute() {
+        data = execute();
+        request.hasExecuted = true;
+      },
+      reply: () => {
+        this.inFlight.delete(request);
+        if (data === undefined) reject(new GatewayError({ code: 'NOT_FOUND', message: 'Not found.' }));
+        else resolve(data);
+      },
+    };
+    this.inFlight.add(request);
+    return promise;
+  }
+
+  /** Sends a query, which replaces an earlier one with the same key, as resources do. */
+  #query<Data>(
+    key: string,
+    execute: () => Data,
+    apply: (state: State, data: Data, sent: { since: number }) => State,
+  ): void {
+    this.#loads.get(key)?.abort();
+    const loading = new AbortController();
+    this.#loads.set(key, loading);
+    this.store
+      .query(() => this.#send(execute), apply, loading.signal)
+      .then(
+        () => this.#loads.get(key) === loading && this.#loads.delete(key),
+        () => undefined,
+      );
+  }
+
+  load(filter: NotificationFilter, first: number): void {
+    const key = filterKey(filter);
+    this.#query(
+      key,
+      () => this.gateway.page(filter, first),
+      (state, page: Page, sent) => applyNotifications(state, { key, filter }, page, sent),
+    );
+  }
+
+  loadMore(filter: NotificationFilter): void {
+    const key = filterKey(filter);
+    const { end, endCursor } = this.store.shown.notifications.lists.get(key) ?? {};
+    if (end === undefined || this.#loads.has(key)) return;
+    this.#query(
+      key,
+      () => this.gateway.page(filter, 2, endCursor),
+      (state, page: Page, sent) => applyNotifications(state, { key, filter, after: end }, page, sent),
+    );
+  }
+
+  loadCounts(): void {
+    this.#query('counts', () => this.gateway.counts(), applyCounts);
+  }
+
+  change(id: string, change: Change, execute: () => NotificationCard | undefined): void {
+    this.store
+      .mutate(
+        id,
+        change,
+        () => this.#send(execute),
+        (state, card, sent) => applyChanged(state, [card], sent),
+      )
+      .catch(() => undefined);
+  }
+
+  async dismissAll(): Promise<void> {
+    const change = dismissalOfAll({}, AT);
+    await this.store.mutate(
+      'all',
+      change,
+      () => this.#send(() => this.gateway.dismissAll()),
+      (state, { notifications }, sent) => applyDismissed(state, notifications, change, sent),
+    );
+  }
+
+  deliver(count: number): void {
+    const events = this.gateway.events.splice(0, count);
+    if (events.length > 0) this.store.update((state) => applyEvents(state, events));
+  }
+
+  /** Loses the events that were not delivered, and loads what is shown again. */
+  loseEvents(): void {
+    this.gateway.events = [];
+    this.store.update(forgetArrivals);
+    for (const filter of FILTERS) this.load(filter, 3);
+    this.loadCounts();
+  }
+}
+
+type Step = (client: ModelClient) => unknown;
+
+const filters = fc.constantFrom(...FILTERS);
+const commonSteps: fc.Arbitrary<Step> = fc.oneof(
+  fc
+    .record({
+      kind: fc.constantFrom('PLAN_REQUESTED' as const, 'TASK_FAILED' as const),
+      project: fc.constantFrom('one', 'two'),
+      milliseconds: fc.constantFrom(0, 1),
+    })
+    .map(({ kind, project, milliseconds }) => ({ gateway }: ModelClient) => {
+      gateway.pass(milliseconds);
+      gateway.publish(kind, project);
+    }),
+  fc
+    .record({
+      place: fc.nat(20),
+      act: fc.constantFrom('dismiss' as const, 'restore' as const, 'answer' as const),
+      who: fc.constantFrom('user' as const, 'refused' as const, 'other' as const),
+    })
+    .map(({ place, act, who }) => (client: ModelClient) => {
+      const { gateway } = client;
+      const card = gateway.cards[place % Math.max(1, gateway.cards.length)];
+      if (card === undefined) return;
+      const { id } = card;
+      const [change, execute] = {
+        dismiss: [dismissal(id, AT), () => gateway.dismiss(id)] as const,
+        restore: [restoration(id), () => gateway.restore(id)] as const,
+        answer: [
+          answering(id, { plan: { decision: 'APPROVE' } }, 'a', AT),
+          () => gateway.settle(id, 'ANSWERED'),
+        ] as const,
+      }[act];
+      if (who === 'other') execute();
+      else client.change(id, change, who === 'user' ? execute : () => undefined);
+    }),
+  fc.constant<Step>((client) => void client.dismissAll()),
+  filters.map((filter) => (client: ModelClient) => client.load(filter, 3)),
+  filters.map((filter) => (client: ModelClient) => client.loadMore(filter)),
+  fc.constant<Step>((client) => client.loadCounts()),
+  fc.nat(10).map((place) => ({ inFlight }: ModelClient) => {
+    const waiting = [...inFlight].filter(({ hasExecuted }) => !hasExecuted);
+    waiting[place % Math.max(1, waiting.length)]?.execute();
+  }),
+  fc.nat(10).map((place) => ({ inFlight }: ModelClient) => {
+    const executed = [...inFlight].filter(({ hasExecuted }) => hasExecuted);
+    executed[place % Math.max(1, executed.length)]?.reply();
+  }),
+  fc.integer({ min: 1, max: 5 }).map((count) => (client: ModelClient) => client.deliver(count)),
+);
+
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 100, arbitrary: commonSteps },
+  { weight: 1, arbitrary: fc.constant<Step>((client) => client.loseEvents()) },
+);
+
+/** Lets everything that is ready happen. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+function expectOrder(state: State): void {
+  for (const filter of FILTERS) {
+    const keys = select(state, filter)?.map(({ createdAt, id }) => `${createdAt} ${id}`) ?? [];
+    expect(keys).toEqual([...new Set(keys)].sort().reverse());
+  }
+}
+
+function expectGatewayState({ gateway, store: { shown } }: ModelClient): void {
+  for (const filter of FILTERS) {
+    const list = select(shown, filter);
+    if (list === undefined) continue;
+    const { end } = shown.notifications.lists.get(filterKey(filter)) ?? {};
+    const expected = gateway
+      .list(filter)
+      .filter(
+        ({ createdAt, id }) => end === undefined || `${createdAt} ${id}` >= `${end.createdAt} ${end.id}`,
+      );
+    expect(list).toEqual(expected);
+  }
+  if (shown.counts !== undefined) expect(shown.counts.value).toMatchObject(gateway.counts());
+}
+
+test('any interleaving of events, replies, refusals and lost events ends in the state of the gateway', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(steps, { minLength: 30, maxLength: 100 }),
+      fc.boolean(),
+      async (run, eventsFirst) => {
+        const client = new ModelClient();
+        for (const step of run) {
+          step(client);
+          await settle();
+          expectOrder(client.store.shown);
+        }
+        while (client.inFlight.size > 0) {
+          for (const request of client.inFlight) if (!request.hasExecuted) request.execute();
+          if (eventsFirst) client.deliver(Number.POSITIVE_INFINITY);
+          for (const request of client.inFlight) request.reply();
+          await settle();
+        }
+        client.deliver(Number.POSITIVE_INFINITY);
+        expectGatewayState(client);
+      },
+    ),
+    { numRuns: 100, endOnFailure: true },
+  );
+});

@@ -1,0 +1,72 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openPipelinedPool, readPoolOptions } from '../../src/database/pool.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { countPages, explainAfter, explainAll } from '../support/plans.ts';
+import { asMember, publish } from '../support/records.ts';
+import { openStream } from '../support/sse.ts';
+import { recordStatements } from '../support/statements.ts';
+import { member } from '../support/tokens.ts';
+
+/*
+ * PostgreSQL analyzes the tables of a new database after a minute. Until then, it plans by guesses. For one user, no
+ * plan may read the records of all users. Autovacuum is off in tests.
+ */
+
+/** The number of active notifications. An index of them has more than 200 pages. */
+const MANY = 20_000;
+
+/** The maximum number of pages that a statement of one user reads. */
+const MAX_PAGES = 150;
+
+const user = 'user-3';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+async function fill(): Promise<void> {
+  // Otherwise the statement that publishes would find its notification stored, and do nothing.
+  await gateway.database.sql('delete from notification');
+  await gateway.database.sql(
+    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
+                               created_at, updated_at)
+     select 'user-' || n % 2000, 'n-' || n, 10 + n, 'task_failed', 'active', 'task-' || n, 'p', 'A title',
+            '{"taskStatus":"errored"}', now(), now() - n * interval '1 s', now()
+       from generate_series(1, $1::int) n`,
+    [MANY],
+  );
+}
+
+async function publishAndReceive(): Promise<void> {
+  const query =
+    'subscription { notificationEvents { counts { total } notification { ... on UserNotification { title } } } }';
+  const stream = await openStream(gateway, query, {}, { token: await member(user) });
+  await publish(gateway, user);
+  await stream.take();
+  stream.close();
+}
+
+test('publishing, events and counts read few pages of a table that was not analyzed', async () => {
+  const sent = await recordStatements(async () => {
+    await publishAndReceive();
+    await asMember(gateway, user, '{ notifications(first: 5, filter: { statuses: ACTIVE }) { totalCount } }');
+  });
+  const statements = sent.filter(
+    ({ text, values }) => text.includes('"notification"') && JSON.stringify(values).includes(user),
+  );
+  expect(statements.length).toBeGreaterThan(4);
+  const options = { url: gateway.database.url, poolSize: 1, timeoutMs: 30_000 };
+  const pool = openPipelinedPool(options);
+  const connection = await pool.connect();
+  const planned = await explainAfter(connection, statements, fill);
+  connection.release();
+  await pool.end();
+  const client = new pg.Client(readPoolOptions(options));
+  await client.connect();
+  const replanned = await explainAll(client, statements);
+  await client.end();
+  expect(Math.max(...[...planned, ...replanned].map(countPages))).toBeLessThanOrEqual(MAX_PAGES);
+});

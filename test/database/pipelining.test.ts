@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { limitPipelining } from '../../src/server/connections.ts';
+import { openUnread } from '../abuse/support/unread.ts';
+import { eventually } from '../support/eventually.ts';
+import { getPort } from '../support/proxy.ts';
+
+/* The listener is defined here, because concurrency is not visible to a client. */
+
+let server: Server;
+let gateway: { address: string };
+let received: number[];
+let running: Map<number, ServerResponse>;
+beforeEach(async () => {
+  received = [];
+  running = new Map();
+  const listener = limitPipelining(({ url = '' }, response) => {
+    const number = Number(url.slice(1));
+    received.push(number);
+    running.set(number, response);
+    response.once('close', () => running.delete(number));
+  });
+  server = createServer().on('request', listener).on('checkExpectation', listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  gateway = { address: `http://127.0.0.1:${getPort(server)}` };
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const numbers = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_none, index) => from + index);
+const request = (number: number, ...lines: string[]) =>
+  [`GET /${number} HTTP/1.1`, 'Host: a', ...lines, '', ''].join('\r\n');
+const burst = (from: number, to: number) =>
+  numbers(from, to)
+    .map((number) => request(number))
+    .join('');
+const openConnections = () =>
+  new Promise<number>((resolve, reject) => {
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+  });
+
+/** Ends a request's reply with its number. */
+function reply(number: number): void {
+  const response = running.get(number);
+  if (response === undefined) throw new Error(`Request ${number} does not run.`);
+  response.end(`<${number}>`);
+}
+
+test('runs at most 16 pipelined requests of a socket concurrently, and the others in order as replies are sent', async () => {
+  const connection = await openUnread(gateway, burst(0, 40));
+  await eventually(() => expect(received).toEqual(numbers(0, 16)));
+
+  for (const number of [0, 1, 2]) reply(number);
+  await eventually(() => expect(received).toEqual(numbers(0, 19)));
+  expect(running.size).toBe(16);
+  connection.close();
+});
+
+test('a finished reply that waits for an earlier one counts as running', async () => {
+  const connection = await openUnread(gateway, burst(0, 20));
+  await eventually(() => expect(received).toHaveLength(16));
+
+  for (const number of numbers(1, 16)) reply(number);
+  const other = await openUnread(gateway, burst(100, 101));
+  await eventually(() => expect(received).toContain(100));
+  expect(received).not.toContain(16);
+
+  reply(0);
+  await eventually(() => expect(running).toHaveProperty('size', 5));
+  expect(received).toEqual([...numbers(0, 16), 100, ...numbers(16, 20)]);
+  connection.close();
+  other.close();
+});
+
+test('replies to 144 pipelined requests in order, including those with an Expect header', async () => {
+  const { socket, text } = await collect(
+    numbers(0, 144)
+      .map((number) => request(number, ...(number % 9 === 0 ? ['Expect: a-miracle'] : [])))
+      .join(''),
+  );
+  for (const number of numbers(0, 144)) {
+    await eventually(() => expect(running.has(number)).toBe(true));
+    expect(running.size).toBeLessThanOrEqual(16);
+    reply(number);
+  }
+  await eventually(() => expect(text()).toContain('<143>'));
+  expect([...text().matchAll(/<(\d+)>/g)].map(([, number]) => Number(number))).toEqual(numbers(0, 144));
+  socket.close();
+});
+
+test('destroys a socket with more than 128 waiting requests without running them, and serves others', async () => {
+  const other = await openUnread(gateway, burst(1000, 1001));
+  await eventually(() => expect(received).toEqual([1000]));
+  await openUnread(gateway, burst(0, 145));
+
+  await eventually(async () => expect(await openConnections()).toBe(1));
+  await eventually(() => expect([...running.keys()]).toEqual([1000]));
+  expect(received).toEqual([1000, ...numbers(0, 16)]);
+  other.close();
+});
+
+test('does not run waiting requests of a disconnected client', async () => {
+  const connection = await openUnread(gateway, burst(0, 40));
+  await eventually(() => expect(received).toHaveLength(16));
+
+  connection.close();
+  await eventually(() => expect(running.size).toBe(0));
+  expect(received).toHaveLength(16);
+});
+
+/** Sends a text and collects the replies. */
+async function collect(text: string) {
+  const socket = await openUnread(gateway, text);
+  let read = '';
+  socket.onText((more) => {
+    read += more;
+  });
+  return { socket, text: () => read };
+}

@@ -1,0 +1,252 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { poolOptions, readPoolOptions } from '../../src/database/pool.ts';
+import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
+import { encodeCursor } from '../../src/values/cursor.ts';
+import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
+import { graphql, rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { countScanned, explainAll } from '../support/plans.ts';
+import { asMember, asPlatform, payloads } from '../support/records.ts';
+import { recordStatements } from '../support/statements.ts';
+import { member, signToken } from '../support/tokens.ts';
+
+/*
+ * The cost of a page has a limit, which depends neither on the size of the table nor on the user's other records. The
+ * statements are the gateway's own; PostgreSQL runs them on analyzed tables with custom and generic plans.
+ */
+
+/**
+ * The number of one user's records, all of one kind, status, project and task. Ten times as many have the same plans.
+ */
+const MANY = 20_000;
+
+let gateway: TestGateway;
+let client: pg.Client;
+/** Has the settings of the pool of MikroORM. */
+let main: pg.Client;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  const { database } = gateway;
+  await fillTables(database, ['notification', 'workspace'], async () => {
+    await database.sql(
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                                 request_state, occurred_at, created_at, updated_at)
+       select 'user-' || n % 4, 'n-' || n, n,
+              (array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1],
+              (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
+              'task-' || case n / 4 % 3 when 0 then n else n / 480 end, 'p-' || n / 480 % 5, 'A title',
+              '{"taskStatus":"errored"}', 'none', now(), now() - n * interval '1 min', now()
+         from generate_series(1, 8000) n`,
+    );
+    await database.sql(
+      `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
+                              keep_active, created_at, updated_at)
+       select 'user-' || n % 4, gen_random_uuid(), n, 'p-' || n / 4 % 5,
+              (array['creating', 'starting', 'running', 'stopping', 'stopped', 'error'])[n / 4 % 6 + 1],
+              'shared', 1, 1, 1, false, now() - n * interval '1 min', now()
+         from generate_series(1, 8000) n`,
+    );
+    await Promise.all([
+      insertNotifications(database, 'heavy-user', MANY),
+      insertWorkspaces(database, 'heavy-user', MANY),
+      database.sql(`insert into user_revision (user_id) select 'user-' || n from generate_series(0, 7999) n`),
+    ]);
+  });
+  const options = { url: database.url, poolSize: 1, timeoutMs: 30_000 };
+  client = new pg.Client(readPoolOptions(options));
+  main = new pg.Client(poolOptions(options));
+  await Promise.all([client.connect(), main.connect()]);
+});
+afterAll(async () => {
+  await Promise.all([client.end(), main.end()]);
+  await gateway.close();
+});
+
+/** Returns the maximum number of records that a statement of `work` scans. */
+async function measureCost(table: string, work: () => Promise<unknown>, on = client): Promise<number> {
+  const statements = (await recordStatements(work)).filter(({ text }) => text.includes(`"${table}"`));
+  expect(statements.length).toBeGreaterThan(0);
+  const plans = await explainAll(on, statements);
+  return Math.max(...plans.map((plan) => countScanned(plan, table)));
+}
+
+const read = (user: string, query: string) => () => asMember(gateway, user, query);
+
+const filters: [list: 'notifications' | 'workspaces', args: string][] = [
+  ...['statuses: ACTIVE', 'statuses: [ACTIVE, RESOLVED]', ''].flatMap((status) =>
+    ['kinds: TASK_FAILED', 'kinds: [TASK_FAILED, TASK_RESPONSE_READY]', ''].map(
+      (kind): ['notifications', string] => ['notifications', `${status} ${kind}`.trim()],
+    ),
+  ),
+  ['notifications', 'projectIds: "p-1"'],
+  ['notifications', 'projectIds: "p-1" statuses: ACTIVE kinds: [TASK_FAILED, TASK_RESPONSE_READY]'],
+  ['notifications', 'taskIds: "task-3"'],
+  ['notifications', 'taskIds: "task-3" kinds: TASK_FAILED statuses: [RESOLVED, DISMISSED]'],
+  ['notifications', 'taskIds: "task-3" projectIds: "p-3"'],
+  ...['projectIds: "p-1"', ''].flatMap((project) =>
+    ['statuses: RUNNING', 'statuses: [RUNNING, ERROR, STARTING]', ''].map(
+      (status): ['workspaces', string] => ['workspaces', `${project} ${status}`.trim()],
+    ),
+  ),
+];
+const tables = { notifications: 'notification', workspaces: 'workspace' };
+
+/** A page reads one record more than it returns. */
+const PAGE = 6;
+
+/** Returns the conditions of a filter by which an index finds records. The others are checked for each of them. */
+const findRange = (args: string) => args.match(/taskIds: "[^"]*"|statuses: ACTIVE\b/)?.[0] ?? '';
+
+/** Counts the records that a condition of {@link findRange} matches. */
+async function countRange(list: keyof typeof tables, user: string, range: string): Promise<number> {
+  return (await asMember(gateway, user, `{ ${list}(first: 1 filter: { ${range} }) { totalCount } }`))[list]
+    .totalCount;
+}
+
+test.each(filters)('a page of %s(%s) scans a limited number of records', async (list, args) => {
+  const range = findRange(args);
+  const maximum = args === range && !range.startsWith('taskIds') ? PAGE : SCAN_LIMIT;
+  for (const user of ['user-3', 'heavy-user']) {
+    const { [list]: all } = await asMember(gateway, user, `{ ${list}(first: 100) { edges { cursor } } }`);
+    const { cursor } = all.edges[50];
+    const pages = ['first: 5', `first: 5, after: "${cursor}"`, 'last: 5', `last: 5, before: "${cursor}"`];
+    for (const page of [...pages, `first: 5, after: "${cursor}", before: "${all.edges[0].cursor}"`]) {
+      const query = `{ ${list}(${page} filter: { ${args} }) { nodes { __typename } } }`;
+      expect(await measureCost(tables[list], read(user, query)), `${user} ${page}`).toBeLessThanOrEqual(
+        maximum,
+      );
+    }
+  }
+});
+
+test.each(['taskIds: "task-3"', 'taskIds: "task-3" projectIds: "p-3"'])(
+  'the first page of notifications(%s) scans only the notifications of the task',
+  async (args) => {
+    const query = `{ notifications(first: 5 filter: { ${args} }) { nodes { __typename } } }`;
+    for (const user of ['user-3', 'heavy-user']) {
+      const inTask = await countRange('notifications', user, findRange(args));
+      expect(await measureCost('notification', read(user, query)), user).toBeLessThanOrEqual(inTask);
+    }
+  },
+);
+
+const narrowing = filters.filter(([, args]) => args !== '');
+
+test.each(narrowing)('counting %s(%s) scans only the records that an index finds', async (list, args) => {
+  const query = `{ ${list}(first: 1 filter: { ${args} }) { totalCount } }`;
+  for (const user of ['user-3', 'heavy-user']) {
+    const inRange = await countRange(list, user, findRange(args));
+    expect(await measureCost(tables[list], read(user, query)), user).toBeLessThanOrEqual(inRange + PAGE);
+  }
+});
+
+test('counting active notifications by kind scans only these', async () => {
+  for (const user of ['user-3', 'heavy-user']) {
+    const active = await countRange('notifications', user, 'statuses: ACTIVE');
+    const query = '{ notificationCounts { total } }';
+    expect(await measureCost('notification', read(user, query)), user).toBeLessThanOrEqual(active);
+  }
+});
+
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+/** Twenty minutes in the middle of the user's records, of which there is one per minute. */
+const times = `createdFrom: "${minutesAgo(MANY / 2 + 20)}", createdBefore: "${minutesAgo(MANY / 2)}"`;
+
+test.each(['projectIds: "p"', times, `${times}, statuses: DISMISSED`, `${times}, projectIds: "p"`])(
+  'a page of many notifications by %s scans a limited number of records',
+  async (args) => {
+    for (const page of ['first: 5', 'last: 5']) {
+      const query = `{ notifications(${page}, filter: { ${args} }) { nodes { __typename } } }`;
+      expect((await asMember(gateway, 'heavy-user', query)).notifications.nodes).toHaveLength(5);
+      expect(await measureCost('notification', read('heavy-user', query)), page).toBeLessThanOrEqual(PAGE);
+    }
+  },
+);
+
+test('counting a period scans only records of that period', async () => {
+  const query = `{ notifications(first: 1, filter: { ${times} }) { totalCount } }`;
+  expect((await asMember(gateway, 'heavy-user', query)).notifications.totalCount).toBe(20);
+  expect(await measureCost('notification', read('heavy-user', query))).toBeLessThanOrEqual(20 + PAGE);
+});
+
+test.each([
+  'kind=task_failed',
+  'kind=task_failed&status=active',
+  'kind=task_failed&kind=task_response_ready&status=active&status=resolved',
+])("GET /user/notifications?%s scans no more than the user's records", async (search) => {
+  for (const user of ['user-3', 'heavy-user']) {
+    const token = await member(user);
+    const all = await countRange('notifications', user, '');
+    for (const page of ['limit=5', 'limit=3&offset=2', '']) {
+      const get = () => rest(gateway, 'GET', `/user/notifications?${search}&${page}`, { token });
+      expect(await measureCost('notification', get), `${user} ${page}`).toBeLessThanOrEqual(all);
+    }
+  }
+});
+
+test.each(['limit=5', 'limit=3&offset=2'])(
+  'GET /user/notifications?status=active&%s scans only the records up to the end of the page',
+  async (page) => {
+    for (const user of ['user-3', 'heavy-user']) {
+      const token = await member(user);
+      const get = () => rest(gateway, 'GET', `/user/notifications?status=active&${page}`, { token });
+      expect(await measureCost('notification', get), user).toBeLessThanOrEqual(PAGE);
+    }
+  },
+);
+
+test.each(['notification', 'workspace'])('reads %ss by limit and offset in index order', async (table) => {
+  const token = await member('heavy-user');
+  for (const page of ['limit=5', 'limit=3&offset=2']) {
+    const get = () => rest(gateway, 'GET', `/user/${table}s?${page}`, { token });
+    expect(await measureCost(table, get), page).toBeLessThanOrEqual(PAGE);
+  }
+});
+
+test('a page of users by prefix scans only the users of the page', async () => {
+  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const after = encodeCursor(['user-55']);
+  for (const args of ['', 'prefix: "user-5"', `prefix: "user-5", after: "${after}"`, 'prefix: "x"']) {
+    const query = `{ platform { users(first: 5, ${args}) { nodes { id } } } }`;
+    const cost = await measureCost('user_revision', () => graphql(gateway, query, {}, { token }), main);
+    expect(cost, args).toBeLessThanOrEqual(PAGE);
+  }
+});
+
+const task = { id: 'task-47', projectId: 'p' };
+const changes: [what: string, work: () => Promise<unknown>][] = [
+  ['finding', read('user-3', '{ notification(id: "n-47") { __typename } }')],
+  ['dismissing', read('user-3', 'mutation { dismissNotification(input: { id: "n-47" }) { __typename } }')],
+  ...['taskId: "task-47"', 'taskId: "task-47", toolId: "t"', 'ids: ["n-47"]'].map(
+    (selection): [string, () => Promise<unknown>] => [
+      `resolving (${selection})`,
+      () =>
+        asPlatform(
+          gateway,
+          `mutation { resolveNotifications(input: { userId: "user-3", ${selection}, reason: ANSWERED_ELSEWHERE }) { __typename } }`,
+        ),
+    ],
+  ),
+  [
+    'publishing',
+    () =>
+      asPlatform(
+        gateway,
+        'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }',
+        { input: { userId: 'user-3', id: 'one-more', task, title: 'T', payload: payloads.task_failed } },
+      ),
+  ],
+];
+
+test.each(changes)('%s a notification scans a limited number of records', async (_what, work) => {
+  expect(await measureCost('notification', work)).toBeLessThanOrEqual(PAGE);
+});
+
+test('dismissing the seen notifications of a project scans only active ones', async () => {
+  const query = '{ notificationCounts { total cursor } }';
+  const { total, cursor } = (await asMember(gateway, 'user-3', query)).notificationCounts;
+  const input = `{ filter: { projectIds: "p-1", upTo: "${cursor}" } }`;
+  const mutation = `mutation { dismissNotifications(input: ${input}) { notifications { __typename } } }`;
+  expect(await measureCost('notification', read('user-3', mutation))).toBeLessThanOrEqual(3 * total);
+});

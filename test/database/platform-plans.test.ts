@@ -1,0 +1,171 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MAX_COUNT } from '../../src/database/page.ts';
+import { poolOptions, readPoolOptions } from '../../src/database/pool.ts';
+import { MAX_CHECKED as MAX_CHECKED_DELIVERIES } from '../../src/delivery/all-deliveries.ts';
+import { MAX_CHECKED as MAX_CHECKED_CREDENTIALS } from '../../src/editor-auth/all-credentials.ts';
+import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
+import { MAX_CHECKED } from '../../src/notifications/all-notifications.ts';
+import { fillTables } from '../support/bulk-records.ts';
+import { graphql } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { countScanned, explainAll } from '../support/plans.ts';
+import { recordStatements } from '../support/statements.ts';
+import { signToken } from '../support/tokens.ts';
+
+/* The cost of a list of all users has a limit, which does not depend on the number of records. */
+
+/** The number of records in each table. All notifications are younger than a day. */
+const MANY = 120_000;
+const PAGE = 6;
+
+let gateway: TestGateway;
+let token: string;
+let client: pg.Client;
+/** Has the settings of the pool of MikroORM. */
+let main: pg.Client;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const { database } = gateway;
+  const { sql } = database;
+  await fillTables(database, ['notification', 'workspace', 'editor_credential'], async () => {
+    await sql(
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                                 skipped_channels, request_state, occurred_at, created_at, updated_at)
+       select 'user-' || n % 1000, 'n-' || n, n,
+              (array['plan_requested', 'question_requested', 'task_response_ready'])[n % 3 + 1],
+              (array['active', 'dismissed'])[n % 2 + 1], 'task-' || n, 'p-' || n % 7, 'A title', '{}',
+              case when n % 5 = 0 then 21 end, 'none', now(), now() - n * interval '500 ms', now()
+         from generate_series(1, $1::int) n`,
+      [MANY],
+    );
+    await sql(
+      `update notification set kind = 'task_failed', project_id = 'p-rare' where substr(id, 3)::int % 20000 = 0`,
+    );
+    await sql(
+      `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
+                              keep_active, created_at, updated_at)
+       select 'user-' || n % 1000, gen_random_uuid(), n, 'p', case n % 20000 when 0 then 'error' else 'running' end,
+              'shared', 1, 1, 1, false, now() - n * interval '1 min', now()
+         from generate_series(1, $1::int) n`,
+      [MANY],
+    );
+    await sql(
+      `insert into editor_credential (user_id, version, ciphertext, key_id, reauth_reason, created_at, updated_at)
+       select 'user-' || n, 'v', 'c', case n % 20000 when 1 then 'lost' else 'first' end,
+              case n % 20000 when 0 then 'token_expired' end, now() - n * interval '1 min', now()
+         from generate_series(1, $1::int) n`,
+      [MANY],
+    );
+  });
+  await sql(
+    `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at,
+                           updated_at)
+     select user_id, id, 'email', '', 'email', 'delivered', now(), now(), created_at, now()
+       from notification where substr(id, 3)::int % 4 = 0`,
+  );
+  await sql('vacuum analyze delivery');
+  const options = { url: database.url, poolSize: 1, timeoutMs: 30_000 };
+  client = new pg.Client(readPoolOptions(options));
+  main = new pg.Client(poolOptions(options));
+  await Promise.all([client.connect(), main.connect()]);
+}, 120_000);
+afterAll(async () => {
+  await Promise.all([client.end(), main.end()]);
+  await gateway.close();
+});
+
+const tables = ['notification', 'delivery', 'workspace', 'editor_credential', 'user_revision'];
+
+/** Returns the maximum number of records that a plan of a field's statements scans, in all tables together. */
+async function measure(field: string, on = client) {
+  const query = `{ platform { ${field} } }`;
+  const statements = (
+    await recordStatements(async () => {
+      expect((await graphql(gateway, query, {}, { token })).errors).toEqual([]);
+    })
+  ).filter(({ text }) => tables.some((table) => text.includes(`"${table}"`)));
+  expect(statements.length).toBeGreaterThan(0);
+  const plans = await explainAll(on, statements);
+  return Math.max(
+    ...plans.map((plan) => tables.map((table) => countScanned(plan, table)).reduce((a, b) => a + b)),
+  );
+}
+
+async function cursorOf(field: string, filter: string): Promise<string | null> {
+  const query = `{ platform { ${field}(first: 100 filter: { ${filter} }) { pageInfo { endCursor } } } }`;
+  return (await graphql(gateway, query, {}, { token })).data.platform[field].pageInfo.endCursor;
+}
+
+/** Each record of a page is found by an index once to sort it, and once to read it. */
+const exact = 2 * PAGE;
+
+const since = `since: "${new Date(Date.now() - 29 * 86_400_000).toISOString()}"`;
+const users = `userIds: [${Array.from({ length: 100 }, (_none, index) => `"user-${index}"`).join(' ')}]`;
+
+const lists: [field: string, filter: string, page: number, count: number][] = [
+  // By kind, each branch reads a page.
+  ['notifications', since, 4 * PAGE + PAGE, MAX_COUNT],
+  ['notifications', 'kinds: [TASK_FAILED]', exact, MAX_COUNT],
+  ['notifications', 'kinds: [PLAN_REQUESTED]', exact, MAX_COUNT],
+  ['notifications', 'projectIds: ["p-3"], statuses: [ACTIVE]', exact, MAX_COUNT],
+  ['notifications', 'projectIds: ["p-rare"], statuses: [ACTIVE]', exact, MAX_COUNT],
+  ['notifications', 'userIds: ["user-3"], statuses: [ACTIVE]', exact, MAX_COUNT],
+  ['notifications', users, 101 * PAGE, MAX_COUNT],
+  ['notifications', 'projectIds: ["p-rare"]', SCAN_LIMIT + PAGE, MAX_CHECKED],
+  ['notifications', `${since}, statuses: [RESOLVED]`, SCAN_LIMIT + PAGE, MAX_CHECKED],
+  ['notifications', 'kinds: [PLAN_REQUESTED], statuses: [RESOLVED]', SCAN_LIMIT + PAGE, MAX_CHECKED],
+  ['notifications', `${users}, kinds: [TASK_FAILED]`, SCAN_LIMIT + PAGE, MAX_CHECKED],
+  ['workspaces', '', 6 * PAGE + PAGE, MAX_COUNT],
+  ['workspaces', 'statuses: [ERROR]', exact, MAX_COUNT],
+  ['editorCredentials', '', exact, MAX_COUNT],
+  ['editorCredentials', 'states: [NEEDS_REAUTH]', SCAN_LIMIT + PAGE, MAX_CHECKED_CREDENTIALS],
+  ['editorCredentials', 'expiresBefore: "2026-05-05T10:00:00Z"', SCAN_LIMIT + PAGE, MAX_CHECKED_CREDENTIALS],
+  ['editorCredentials', 'states: [UNREADABLE]', SCAN_LIMIT + PAGE, MAX_CHECKED_CREDENTIALS],
+];
+
+test.each(lists)('%s(%s) scans at most %i records for a page', async (field, filter, maximum) => {
+  const after = await cursorOf(field, filter);
+  for (const page of ['first: 5', ...(after === null ? [] : [`first: 5, after: "${after}"`])]) {
+    const cost = await measure(`${field}(${page} filter: { ${filter} }) { nodes { __typename } }`);
+    expect(cost, page).toBeLessThanOrEqual(maximum);
+  }
+});
+
+test.each(lists)('counting %s(%s) is limited', async (field, filter, _page, maximum) => {
+  const cost = await measure(`${field}(first: 1 filter: { ${filter} }) { totalCount }`);
+  // The page of one record is read too.
+  expect(cost).toBeLessThanOrEqual(Math.max(maximum, SCAN_LIMIT + 2));
+});
+
+test('editors that need re-authentication are found without reading the others', async () => {
+  const cost = await measure(
+    'editorCredentials(first: 5 filter: { states: [NEEDS_REAUTH] }) { nodes { userId } }',
+  );
+  expect(cost).toBeLessThanOrEqual(exact);
+});
+
+/** Each notification, itself and its deliveries, is looked up for each row that is shown of it. */
+const PER_NOTIFICATION = 6;
+
+test.each(['', 'states: [FAILED]', 'userIds: ["user-3"]', `${users}, channels: [PUSH]`])(
+  'a page of deliveries(%s) scans a limited number of notifications and deliveries',
+  async (filter) => {
+    const after = await cursorOf('deliveries', filter);
+    for (const page of ['first: 5', ...(after === null ? [] : [`first: 5, after: "${after}"`])]) {
+      const cost = await measure(`deliveries(${page} filter: { ${filter} }) { nodes { state } }`);
+      expect(cost, page).toBeLessThanOrEqual(PER_NOTIFICATION * SCAN_LIMIT);
+    }
+    const count = await measure(`deliveries(first: 1 filter: { ${filter} }) { totalCount }`);
+    expect(count).toBeLessThanOrEqual(PER_NOTIFICATION * MAX_CHECKED_DELIVERIES);
+  },
+);
+
+test('counting users scans at most as many as it counts', async () => {
+  await gateway.database.sql(
+    `insert into user_revision (user_id) select 'user-' || n from generate_series(1, 20000) n`,
+  );
+  await gateway.database.sql('vacuum analyze user_revision');
+  expect(await measure('users(first: 1) { totalCount }', main)).toBeLessThanOrEqual(MAX_COUNT + 2);
+});

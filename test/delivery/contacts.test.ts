@@ -1,0 +1,256 @@
+import fc from 'fast-check';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import type { Outbox } from '../../src/database/outbox.ts';
+import { defineStatement } from '../../src/database/statement.ts';
+import { maskEmail, maskMemberId, putContact } from '../../src/delivery/contacts.ts';
+import { emailSchema, MEMBER_ID_MESSAGE } from '../../src/values/constraints.ts';
+import { Secret } from '../../src/values/secret.ts';
+import { graphql } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { asMember, asPlatform } from '../support/records.ts';
+import { member, platform } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ LOG_LEVEL: 'trace' });
+});
+afterAll(() => gateway.close());
+
+const FIELDS = 'userId email emailSuspendedAt chatMemberId chatSuspendedAt';
+const PUT = `mutation ($input: PutContactInput!) { putContact(input: $input) { contact { ${FIELDS} } } }`;
+
+const put = async (input: Record<string, unknown>) =>
+  (await asPlatform(gateway, PUT, { input })).putContact.contact;
+const readOwn = async (userId: string) =>
+  (await asMember(gateway, userId, `{ contact { ${FIELDS} } }`)).contact;
+const readStored = (userId: string) =>
+  gateway.database.sql('select * from contact where user_id = $1', [userId]);
+
+const empty = { email: null, emailSuspendedAt: null, chatMemberId: null, chatSuspendedAt: null };
+
+test('the platform puts a contact, and the user and dashboards read it masked', async () => {
+  const masked = { ...empty, userId: 'alice', email: 'a***@example.com', chatMemberId: '***3CD' };
+
+  expect(await put({ userId: 'alice', email: 'alice@example.com', chatMemberId: 'U012AB3CD' })).toEqual(
+    masked,
+  );
+  expect(await readOwn('alice')).toEqual(masked);
+  const dashboard = await asPlatform(gateway, `{ user(id: "alice") { contact { ${FIELDS} } } }`);
+  expect(dashboard.user.contact).toEqual(masked);
+  expect(await readStored('alice')).toMatchObject([
+    { email: 'alice@example.com', chat_member_id: 'U012AB3CD' },
+  ]);
+});
+
+test('a contact that was never put is empty', async () => {
+  expect(await readOwn('nobody')).toEqual({ ...empty, userId: 'nobody' });
+  expect(await readStored('nobody')).toEqual([]);
+});
+
+test.each([
+  ['omitted', {}],
+  ['null', { email: null, chatMemberId: null }],
+])('an address that is %s is removed', async (_how, nothing) => {
+  await put({ userId: 'bob', email: 'bob@example.com', chatMemberId: 'U012AB3CD' });
+
+  expect(await put({ userId: 'bob', email: 'bob@example.com', ...nothing })).toMatchObject({
+    chatMemberId: null,
+  });
+  expect(await put({ userId: 'bob', chatMemberId: 'U012AB3CD' })).toMatchObject({ email: null });
+  expect(await put({ userId: 'bob', ...nothing })).toEqual({ ...empty, userId: 'bob' });
+});
+
+test('a suspension is shown, and ends when an address is put again', async () => {
+  const contact = { userId: 'carol', email: 'carol@example.com', chatMemberId: 'U012AB3CD' };
+  await put(contact);
+  await gateway.database.sql(
+    `update contact set email_suspended_at = '2026-05-04T10:00:00Z', chat_suspended_at = '2026-05-04T11:00:00Z' where user_id = 'carol'`,
+  );
+
+  expect(await readOwn('carol')).toMatchObject({
+    emailSuspendedAt: '2026-05-04T10:00:00.000Z',
+    chatSuspendedAt: '2026-05-04T11:00:00.000Z',
+  });
+  expect(await put(contact)).toMatchObject({ emailSuspendedAt: null, chatSuspendedAt: null });
+  expect(await readOwn('carol')).toMatchObject({ emailSuspendedAt: null, chatSuspendedAt: null });
+});
+
+describe('the outbox', () => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await openDatabase({ url: gateway.database.url, poolSize: 2, timeoutMs: 5000 });
+  });
+  afterAll(() => database.close());
+
+  const putWith = (cancelUnwanted: Outbox['cancelUnwanted']) => {
+    const outbox: Outbox = { channels: new Set(), queuePublished: async () => undefined, cancelUnwanted };
+    const targets = { email: new Secret('dave@example.com'), chatMemberId: null };
+    return putContact({ database, outbox }, 'dave', targets, '2026-05-04T10:00:00.000Z');
+  };
+
+  test('a failure to cancel deliveries leaves the contact as it was', async () => {
+    const fail = defineStatement((db) => db.deleteFrom('Contact').where(sql<boolean>`1 / 0 = 1`));
+
+    await expect(putWith(async (run) => void (await run(fail, {})))).rejects.toThrow('division by zero');
+
+    expect(await readStored('dave')).toEqual([]);
+  });
+
+  test('deliveries are cancelled by a statement that sees the new contact', async () => {
+    const read = defineStatement((db) => db.selectFrom('Contact').select(['userId', 'email']));
+    const seen: unknown[] = [];
+
+    await putWith(async (run, users) => void seen.push(users, ...(await run(read, {}))));
+
+    expect(seen[0]).toEqual(['dave']);
+    expect(seen).toContainEqual({ userId: 'dave', email: 'dave@example.com' });
+  });
+});
+
+test.each([
+  ['no address', 'someone'],
+  ['an empty string', ''],
+  ['two addresses', 'a@example.com,b@example.com'],
+  ['a display name', 'A <a@example.com>'],
+  ['a line break', 'a@example.com\r\nBcc: b@example.com'],
+  ['a space', 'a b@example.com'],
+  ['a character outside ASCII', 'ä@example.com'],
+  ['a domain outside ASCII', 'a@exämple.com'],
+  ['a quoted local part', '"a b"@example.com'],
+  ['an address literal', 'a@[127.0.0.1]'],
+  ['no local part', '@example.com'],
+  ['no domain', 'a@'],
+  ['255 characters', `${'a'.repeat(243)}@example.com`],
+])('an email address with %s is rejected with its location but not its value', async (_what, email) => {
+  const { errors } = await graphql(
+    gateway,
+    PUT,
+    { input: { userId: 'eve', email } },
+    { token: await platform() },
+  );
+
+  expect(errors.flatMap(({ extensions }) => extensions.errors)).toEqual([
+    {
+      location: 'input.email',
+      message: 'must be an email address of at most 254 ASCII characters',
+      value: '[redacted]',
+    },
+  ]);
+});
+
+test.each([
+  'a@example.com',
+  "o'brien+tag/x=1@mail.example.co.uk",
+  'A.B_C@xn--exmple-cua.com',
+  'root@localhost',
+  `${'a'.repeat(242)}@example.com`,
+])('the email address %s is accepted', async (email) => {
+  await put({ userId: 'frank', email });
+
+  expect(await readStored('frank')).toMatchObject([{ email }]);
+});
+
+test.each([
+  ['an empty string', ''],
+  ['a space', 'U012 AB3CD'],
+  ['a line break', 'U012AB3CD\n'],
+  ['a control character', 'U012\u0000'],
+  ['a character outside ASCII', 'Ü012AB3CD'],
+  ['256 characters', 'U'.repeat(256)],
+])('a member ID with %s is rejected with its location but not its value', async (_what, chatMemberId) => {
+  const input = { userId: 'eve', chatMemberId };
+  const { errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
+
+  expect(errors.flatMap(({ extensions }) => extensions.errors)).toEqual([
+    {
+      location: 'input.chatMemberId',
+      message: MEMBER_ID_MESSAGE,
+      value: '[redacted]',
+    },
+  ]);
+});
+
+test.each(['U012AB3CD', 'W012AB3CD', 'C0', 'Carol-Danvers', 'dave:example.org', `U${'0'.repeat(254)}`])(
+  'the member ID %s is accepted',
+  async (chatMemberId) => {
+    await put({ userId: 'frank', chatMemberId });
+
+    expect(await readStored('frank')).toMatchObject([{ chat_member_id: chatMemberId }]);
+  },
+);
+
+test('a user cannot put a contact', async () => {
+  const input = { userId: 'grace', email: 'grace@example.com' };
+  const { errors } = await graphql(gateway, PUT, { input }, { token: await member('grace') });
+
+  expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
+  expect(await readStored('grace')).toEqual([]);
+});
+
+test('neither replies nor logs contain an address', async () => {
+  const token = await platform();
+  const replies: string[] = [];
+  const send = async (query: string, variables = {}) => {
+    replies.push((await graphql(gateway, query, variables, { token })).text);
+  };
+  const email = 'heidi.MARKED@example.com';
+  const chatMemberId = 'UMARKED0123';
+
+  await send(PUT, { input: { userId: 'heidi', email, chatMemberId } });
+  await send(PUT, { input: { userId: 'heidi', email: [email], mail: email } });
+  await send(PUT, { input: { userId: '', email, chatMemberId } });
+  await send(`mutation { putContact(input: { userId: "heidi", email: "${email} " }) { contact { email } } }`);
+  await send('{ user(id: "heidi") { contact { email chatMemberId } } }');
+  await gateway.database.sql('alter table contact add check (length(email) < 3) not valid');
+  await send(PUT, { input: { userId: 'heidi', email, chatMemberId } });
+  await gateway.database.sql('alter table contact drop constraint contact_email_check');
+
+  expect(replies.at(-1)).toContain('INTERNAL_ERROR');
+  expect(replies.filter((text) => text.includes('MARKED'))).toEqual([]);
+  expect(gateway.logLines().filter((line) => line.includes('MARKED'))).toEqual([]);
+});
+
+test.each([
+  ['alice@example.com', 'a***@example.com'],
+  ['ab@example.com', 'a***@example.com'],
+  ['a@example.com', '***@example.com'],
+])('the email address %s is masked as %s', (email, masked) => {
+  expect(maskEmail(email)).toBe(masked);
+});
+
+test.each([
+  ['U012AB3CD', '***3CD'],
+  ['U0123456', '***456'],
+  ['U012345', '***'],
+  ['U', '***'],
+])('the member ID %s is masked as %s', (memberId, masked) => {
+  expect(maskMemberId(memberId)).toBe(masked);
+});
+
+test('a masked email address reveals only its domain and at most one character of a longer local part', () => {
+  const local = fc.stringMatching(/^[A-Za-z0-9.+_-]{1,64}$/);
+  const domain = fc.stringMatching(/^[a-z]{1,20}(\.[a-z]{1,20}){0,2}$/);
+  fc.assert(
+    fc.property(local, local, domain, (one, other, domain) => {
+      const email = `${one}@${domain}`;
+      expect(emailSchema.safeParse(email).success).toBe(true);
+      expect(maskEmail(email)).not.toContain(`${one}@`);
+      const isAlike = one[0] === other[0] && one.length > 1 && other.length > 1;
+      const sameMask = maskEmail(email) === maskEmail(`${other}@${domain}`);
+      expect(sameMask).toBe(isAlike || (one.length === 1 && other.length === 1));
+    }),
+  );
+});
+
+test('a masked member ID reveals at most three characters, which are less than half of it', () => {
+  fc.assert(
+    fc.property(fc.stringMatching(/^[!-~]{1,255}$/), (memberId) => {
+      const shown = maskMemberId(memberId).slice('***'.length);
+      expect(shown.length).toBeLessThanOrEqual(3);
+      expect(shown.length * 2).toBeLessThan(memberId.length);
+      expect(memberId.endsWith(shown)).toBe(true);
+    }),
+  );
+});

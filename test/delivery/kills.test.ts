@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { fates, isLossy, type KillingProvider, startKillingProvider } from '../support/killing-provider.ts';
+import { type Process, startProcess } from '../support/process.ts';
+import { asMember, asPlatform, publish } from '../support/records.ts';
+
+/*
+ * Three senders of one database, of which any may be killed at any step of an attempt: before the provider has the
+ * message, before its reply, and before the reply is stored. A trigger logs every claim with the notification's status.
+ */
+
+const SENDERS = ['sender-1', 'sender-2', 'sender-3'];
+const USERS = ['alice', 'bob'];
+
+const chat = { CHAT_TOKEN: 'token', CHAT_API_URL: 'http://127.0.0.1:1' };
+
+let gateway: TestGateway;
+let provider: KillingProvider;
+let settings: Record<string, string>;
+const running = new Map<string, Process>();
+const dying: Promise<unknown>[] = [];
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ ...chat, DELIVERY: 'false' });
+  provider = await startKillingProvider(kill);
+  settings = { ...settingsFor(gateway.database), ...chat, LOG_LEVEL: 'error' };
+  const { sql } = gateway.database;
+  await sql(
+    'create table claim_log (id bigserial, user_id text, notification_id text, step text, status text, was text)',
+  );
+  await sql(`create function log_claim() returns trigger language plpgsql as $$ begin
+    insert into claim_log (user_id, notification_id, step, status, was)
+      select new.user_id, new.notification_id, new.step, status, old.state from notification
+       where user_id = new.user_id and id = new.notification_id;
+    return null; end $$`);
+  await sql(`create trigger log_claim after update on delivery for each row
+    when (new.claims > old.claims) execute function log_claim()`);
+  for (const userId of USERS) {
+    const query = 'mutation ($input: PutContactInput!) { putContact(input: $input) { __typename } }';
+    await asPlatform(gateway, query, { input: { userId, chatMemberId: `U${userId.toUpperCase()}` } });
+  }
+  for (const sender of SENDERS) start(sender);
+  await Promise.all(Array.from(running.values(), (sender) => sender.waitForOutput(/Sending/)));
+});
+afterAll(async () => {
+  await Promise.all(Array.from(running.values(), (sender) => sender.stop()));
+  await Promise.all(dying);
+  await provider.close();
+  await gateway.close();
+});
+
+function start(name: string): void {
+  running.set(name, startProcess('src/worker.ts', { ...settings, CHAT_API_URL: provider.addressFor(name) }));
+}
+
+/**
+ * Kills a sender and starts it again. Ends all leases, so that the others need not wait for that of the killed sender:
+ * they lose theirs too, as if they had been too slow.
+ */
+function kill(name: string): void {
+  const sender = running.get(name);
+  if (sender === undefined) throw new Error(`${name} does not run.`);
+  dying.push(sender.stop('SIGKILL').then(() => makeDue('sending')));
+  start(name);
+}
+
+async function makeDue(state: 'pending' | 'sending'): Promise<void> {
+  await gateway.database.sql('update delivery set due_at = now() where state = $1 and due_at > now()', [
+    state,
+  ]);
+}
+
+type Step =
+  | { kind: 'publish'; user: number; task: number }
+  | { kind: 'dismiss'; pick: number }
+  | { kind: 'resolve'; pick: number }
+  | { kind: 'due' };
+
+const arbitraryStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constant('publish' as const), user: fc.nat(1), task: fc.nat(5) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('dismiss' as const), pick: fc.nat(99) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('resolve' as const), pick: fc.nat(99) }) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'due' as const }) },
+);
+
+const kills = fates.filter((fate) => fate.startsWith('killed'));
+
+/** One kill at each step in every run, between other fates. */
+const arbitraryFates = fc
+  .array(fc.constantFrom(...fates.filter((fate) => !kills.includes(fate))), { minLength: 5, maxLength: 12 })
+  .chain((others) => fc.shuffledSubarray([...others, ...kills], { minLength: others.length + kills.length }));
+
+let published = 0;
+
+test('delivers every wanted message, none settled before its claim, and repeats only with a recorded cause', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(arbitraryStep, { minLength: 25, maxLength: 40 }), arbitraryFates, check),
+    { numRuns: 2 },
+  );
+}, 90_000);
+
+async function check(steps: readonly Step[], chosenFates: readonly (typeof fates)[number][]): Promise<void> {
+  provider.decide(...chosenFates);
+  const notifications: { user: string; id: string; taskId: string }[] = [];
+  for (const step of steps) {
+    if (step.kind === 'due') await makeDue('pending');
+    else if (step.kind === 'publish') {
+      const user = USERS[step.user] ?? '';
+      published += 1;
+      const taskId = `t${step.task}`;
+      const { id } = await publish(gateway, user, 'plan_requested', {
+        task: { id: taskId, projectId: 'p' },
+        title: `task-${published}`,
+      });
+      notifications.push({ user, id, taskId });
+    } else if (notifications.length > 0) {
+      const chosen = notifications[step.pick % notifications.length];
+      if (chosen === undefined) continue;
+      if (step.kind === 'dismiss') await dismiss(chosen);
+      else await resolveTask(chosen);
+    }
+  }
+  await settleAll();
+  await expectSound();
+}
+
+async function dismiss({ user, id }: { user: string; id: string }): Promise<void> {
+  const query = 'mutation ($id: ID!) { dismissNotification(input: { id: $id }) { __typename } }';
+  await asMember(gateway, user, query, { id });
+}
+
+async function resolveTask({ user, taskId }: { user: string; taskId: string }): Promise<void> {
+  const query =
+    'mutation ($input: ResolveNotificationsInput!) { resolveNotifications(input: $input) { __typename } }';
+  await asPlatform(gateway, query, { input: { userId: user, taskId, reason: 'ANSWERED_ELSEWHERE' } });
+}
+
+/** Waits until nothing is left to send. */
+async function settleAll(): Promise<void> {
+  await eventually(async () => {
+    await makeDue('pending');
+    const left = await gateway.database.sql(
+      `select state from delivery where state in ('pending', 'sending')`,
+    );
+    expect(left).toEqual([]);
+  });
+}
+
+async function expectSound(): Promise<void> {
+  const rows = await gateway.database.sql(
+    `select d.user_id, d.notification_id, d.state, d.reason, d.may_be_delivered, d.receipt, d.attempts, n.title, n.status,
+       (select count(*) from claim_log c where c.user_id = d.user_id and c.notification_id = d.notification_id
+         and c.step = 'message' and c.status = 'active')::int as claims_while_active,
+       (select count(*) from claim_log c where c.user_id = d.user_id and c.notification_id = d.notification_id
+         and c.step = 'message' and c.was = 'sending')::int as lost_leases
+     from delivery d join notification n on n.user_id = d.user_id and n.id = d.notification_id`,
+  );
+  expect(rows.length).toBeGreaterThan(0);
+  for (const row of rows) {
+    const posts = provider.posts.filter(({ title }) => title === row.title);
+    const accepted = posts.filter(({ isAccepted }) => isAccepted).length;
+    const context = JSON.stringify({ row, posts });
+    // A row is written for every notification that was published as active.
+    if (row.status === 'active') {
+      expect(['delivered', 'failed'], context).toContain(row.state);
+      if (row.state === 'failed') expect(row.reason, context).toBe('message_rejected');
+      else expect(accepted, context).toBeGreaterThan(0);
+    }
+    if (row.state === 'cancelled') expect(row.status, context).not.toBe('active');
+    // The user never has a message of which the gateway says that it was not sent.
+    if (row.state === 'cancelled' && !row.may_be_delivered) expect(accepted, context).toBe(0);
+    expect(posts.length, context).toBeLessThanOrEqual(Number(row.claims_while_active));
+    const causes = posts.filter(({ fate }) => isLossy(fate)).length + Number(row.lost_leases);
+    expect(accepted, context).toBeLessThanOrEqual(1 + causes);
+    if (accepted > 1) expect(Number(row.attempts), context).toBeGreaterThan(1);
+    if (row.state === 'delivered' && row.status !== 'active') {
+      expect([...provider.updates], context).toContain(String(row.receipt).split(' ').at(-1));
+    }
+  }
+}

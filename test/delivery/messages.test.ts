@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest';
+import type { DeliveryData } from '../../src/delivery/claim.ts';
+import { describeMessage } from '../../src/delivery/message.ts';
+import type { AskUserQuestion, NotificationContent } from '../../src/notifications/payload.ts';
+import { claim, data, plan } from '../support/delivery-job.ts';
+
+const APP_URL = 'https://app.example.com/inbox?id={id}#top';
+const create = (changes: Partial<DeliveryData> = {}, appUrl: string | null = APP_URL, id = 'n-1') =>
+  describeMessage({ ...claim, notificationId: id }, { ...data, ...changes }, appUrl);
+
+test('a message contains what all channels show', () => {
+  expect(create()).toEqual({
+    userId: 'alice',
+    notificationId: 'n-1',
+    kind: 'plan_requested',
+    title: 'Add a login page',
+    request: 'A plan needs your approval.',
+    details: 'Add a form.',
+    questions: [],
+    taskName: 'Login',
+    projectName: 'Shop',
+    occurredAt: '2026-05-04T09:59:59.000Z',
+    expiresAt: '2026-05-05T10:00:00.000Z',
+    url: 'https://app.example.com/inbox?id=n-1#top',
+  });
+});
+
+test('a deleted notification has no message', () => {
+  const deleted = { kind: null, title: null, payload: null, occurredAt: null };
+  expect(create(deleted)).toBeUndefined();
+});
+
+const ask = (...questions: string[]): NotificationContent => ({
+  kind: 'question_requested',
+  payload: {
+    toolId: 'tool',
+    input: { questions: questions.map((question) => ({ question, options: [{ label: 'Yes' }] })) },
+  },
+});
+
+const result = (
+  kind: 'task_failed' | 'task_response_ready',
+  message: string | null,
+): NotificationContent => ({
+  kind,
+  payload: { taskStatus: 'errored', message, messageLabel: null, messageTimestamp: null },
+});
+
+describe('the request and the details', () => {
+  test.each<[string, NotificationContent, string | null, string, string | null]>([
+    ['a plan', plan, 'A preview', 'A plan needs your approval.', 'Add a form.'],
+    ['a question', ask('Which?'), 'A preview', 'A question needs your answer.', 'Which?'],
+    ['an empty list of questions', ask(), null, 'A question needs your answer.', null],
+    ['several questions', ask('Which?', 'When?'), null, '2 questions need your answers.', 'Which?\nWhen?'],
+    ['a failure', result('task_failed', 'It broke.'), null, 'The task failed.', 'It broke.'],
+    ['a failure with a preview', result('task_failed', 'It'), 'It broke.', 'The task failed.', 'It broke.'],
+    ['a failure without a message', result('task_failed', null), null, 'The task failed.', null],
+    ['a failure with an empty message', result('task_failed', ''), null, 'The task failed.', null],
+    [
+      'a failure with an empty preview',
+      result('task_failed', 'It broke.'),
+      '',
+      'The task failed.',
+      'It broke.',
+    ],
+    ['a response', result('task_response_ready', 'Done.'), null, 'The task produced a response.', 'Done.'],
+    [
+      'a response with a preview',
+      result('task_response_ready', null),
+      'Done.',
+      'The task produced a response.',
+      'Done.',
+    ],
+  ])('of %s', (_what, content, previewText, request, details) => {
+    expect(create({ ...content, previewText })).toMatchObject({ kind: content.kind, request, details });
+  });
+
+  test.each([
+    ['3000 characters are kept', 'x'.repeat(3000), 'x'.repeat(3000)],
+    ['more are cut', 'x'.repeat(3001), `${'x'.repeat(2999)}…`],
+    ['a character is not cut in two', `${'x'.repeat(2998)}😀😀`, `${'x'.repeat(2998)}…`],
+    ['a character at the end is kept', `${'x'.repeat(2997)}😀😀`, `${'x'.repeat(2997)}😀…`],
+  ])('%s', (_rule, message, details) => {
+    expect(create(result('task_failed', message))?.details).toBe(details);
+  });
+});
+
+describe('the questions', () => {
+  const list = (...questions: AskUserQuestion[]) =>
+    create({ kind: 'question_requested', payload: { toolId: 'tool', input: { questions } } })?.questions;
+
+  test('have their options, with label and description in one line', () => {
+    const options = [
+      { label: 'Half to even', description: 'What the ledger\ndoes today', preview: 'Not shown' },
+      { label: ' Half\u2028up ', description: '\u202e' },
+      { label: '' },
+    ];
+    expect(list({ question: 'How?\nBy which rule?', options }, { question: 'When?', options: [] })).toEqual([
+      {
+        question: 'How?\nBy which rule?',
+        options: ['Half to even: What the ledger does today', 'Half up', ''],
+        omitted: 0,
+      },
+      { question: 'When?', options: [], omitted: 0 },
+    ]);
+  });
+
+  test('are limited: 10 questions with 10 options each, and their lengths', () => {
+    const long = 'x'.repeat(5000);
+    const options = Array(50).fill({ label: long, description: long });
+    const listed = list(...Array(50).fill({ question: long, options }));
+    const option = `${'x'.repeat(99)}…: ${'x'.repeat(299)}…`;
+    expect(listed).toEqual(
+      Array(10).fill({ question: `${'x'.repeat(999)}…`, options: Array(10).fill(option), omitted: 40 }),
+    );
+  });
+});
+
+describe('the URL', () => {
+  test.each([
+    ['a/b?c#d&e', 'a%2Fb%3Fc%23d%26e'],
+    ['$& $1 $$', '%24%26%20%241%20%24%24'],
+    ['ä 用户 😀', '%C3%A4%20%E7%94%A8%E6%88%B7%20%F0%9F%98%80'],
+    ['{id}', '%7Bid%7D'],
+    ['"><script>', '%22%3E%3Cscript%3E'],
+  ])('contains the encoded ID %s', (id, encoded) => {
+    expect(create({}, APP_URL, id)?.url).toBe(`https://app.example.com/inbox?id=${encoded}#top`);
+  });
+
+  test('is null without APP_URL', () => {
+    expect(create({}, null)?.url).toBeNull();
+  });
+});

@@ -1,0 +1,260 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseRetryAfter } from '../../src/delivery/outcome.ts';
+import { createProviderHealth } from '../../src/delivery/providers.ts';
+import { computeRetryDelay } from '../../src/delivery/result.ts';
+
+const NOW = Date.parse('2026-11-06T08:49:37.000Z');
+const DAY_MS = 86_400_000;
+
+describe('Retry-After', () => {
+  test.each([
+    ['0', 0],
+    ['120', 120],
+    [' 30 ', 30],
+    ['86401', 86_400],
+    ['9'.repeat(400), 86_400],
+    ['Fri, 06 Nov 2026 08:50:37 GMT', 60],
+    ['Friday, 06-Nov-26 08:50:37 GMT', 60],
+    ['Fri Nov  6 08:50:37 2026', 60],
+    ['Fri, 06 Nov 2026 08:49:37 GMT', 0],
+    ['Sun, 06 Nov 1994 08:49:37 GMT', 0],
+    ['Fri, 06 Nov 2027 08:49:37 GMT', 86_400],
+  ])('%j is %d seconds', (header, seconds) => {
+    expect(parseRetryAfter(header, NOW)).toBe(seconds);
+  });
+
+  test.each([
+    null,
+    undefined,
+    '',
+    '-1',
+    '1.5',
+    '1e3',
+    '0x10',
+    'soon',
+    '2026-11-06T08:50:37Z',
+    'Fri, 99 Nov 2026',
+  ])('%j is ignored', (header) => {
+    expect(parseRetryAfter(header, NOW)).toBeUndefined();
+  });
+
+  test('is rounded up to whole seconds', () => {
+    expect(parseRetryAfter('Fri, 06 Nov 2026 08:49:38 GMT', NOW + 1)).toBe(1);
+  });
+
+  test('is a whole number of seconds within a day, or ignored, for any header', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.date({ noInvalidDate: true }).map((date) => date.toUTCString()),
+        ),
+        (header) => {
+          const seconds = parseRetryAfter(header, NOW) ?? 0;
+          expect(Number.isInteger(seconds)).toBe(true);
+          expect(seconds).toBeGreaterThanOrEqual(0);
+          expect(seconds).toBeLessThanOrEqual(86_400);
+        },
+      ),
+    );
+  });
+});
+
+describe('the delay until the next attempt', () => {
+  const later = { minimumSeconds: 0, now: NOW, expiresAt: NOW + DAY_MS };
+
+  test.each([
+    [1, 5000, 10_000],
+    [2, 10_000, 20_000],
+    [3, 20_000, 40_000],
+    [9, 1_280_000, 2_560_000],
+    [10, 1_800_000, 3_600_000],
+    [11, 1_800_000, 3_600_000],
+    [5000, 1_800_000, 3_600_000],
+  ])('after %d attempts is between %d and %d ms', (attempts, least, longest) => {
+    expect(computeRetryDelay({ ...later, attempts }, () => 0)).toBe(least);
+    expect(computeRetryDelay({ ...later, attempts }, () => 1)).toBe(longest);
+  });
+
+  test.each([
+    [1, 5000],
+    [10, 10_000],
+    [60, 60_000],
+  ])('with a minimum of %d seconds is at least %d ms', (minimumSeconds, delay) => {
+    expect(computeRetryDelay({ ...later, attempts: 1, minimumSeconds }, () => 0)).toBe(delay);
+  });
+
+  test.each([
+    ['at the time of expiry', 10_000, 0, 10_000],
+    ['after the expiry', 9999, 0, undefined],
+    ['after the expiry because of the minimum', 60_000, 61, undefined],
+    ['after a message has expired', -1, 0, undefined],
+  ])('%s', (_when, left, minimumSeconds, delay) => {
+    const attempt = { attempts: 1, minimumSeconds, now: NOW, expiresAt: NOW + left };
+
+    expect(computeRetryDelay(attempt, () => 1)).toBe(delay);
+  });
+
+  test('is at least the minimum, at most an hour or the minimum, and ends by the expiry', () => {
+    const arbitraryAttempt = fc.record({
+      attempts: fc.integer({ min: 1, max: 10_000 }),
+      minimumSeconds: fc.integer({ min: 0, max: 86_400 }),
+      now: fc.constant(NOW),
+      expiresAt: fc.integer({ min: NOW, max: NOW + DAY_MS }),
+    });
+    fc.assert(
+      fc.property(arbitraryAttempt, (attempt) => {
+        const { minimumSeconds, expiresAt } = attempt;
+        const delay = computeRetryDelay(attempt);
+        fc.pre(delay !== undefined);
+        expect(delay).toBeGreaterThanOrEqual(Math.max(5000, minimumSeconds * 1000));
+        expect(delay).toBeLessThanOrEqual(Math.max(3_600_000, minimumSeconds * 1000));
+        expect(NOW + delay).toBeLessThanOrEqual(expiresAt);
+      }),
+    );
+  });
+
+  test('limits the attempts within 24 hours to fewer than 60', () => {
+    let now = NOW;
+    let attempts = 0;
+    for (let delay: number | undefined = 0; delay !== undefined; now += delay ?? 0) {
+      attempts += 1;
+      delay = computeRetryDelay({ attempts, minimumSeconds: 0, now, expiresAt: NOW + DAY_MS }, () => 0);
+    }
+    expect(attempts).toBeLessThan(60);
+  });
+});
+
+describe('the health of a provider', () => {
+  const longest = () => 1;
+  const unavailable = { needsOperator: false };
+  const refused = { needsOperator: true };
+
+  test('allows any number of messages until it fails', () => {
+    const health = createProviderHealth(1);
+
+    expect(health.countAllowed(0, 100)).toBe(Number.POSITIVE_INFINITY);
+    expect(health.pausedUntil).toBeUndefined();
+  });
+
+  test('is paused after fewer consecutive failures than the minimum only by a refusal or Retry-After', () => {
+    const health = createProviderHealth(3, longest);
+    health.recordFailure(unavailable, 0);
+    health.recordFailure(unavailable, 1);
+    health.recordSuccess(2);
+    health.recordFailure(unavailable, 3);
+    health.recordFailure(unavailable, 4);
+    expect(health.pausedUntil).toBeUndefined();
+    health.recordFailure(unavailable, 5);
+    expect(health.pausedUntil).toBe(1005);
+
+    for (const failure of [refused, { ...unavailable, retryAfterSeconds: 7 }]) {
+      const other = createProviderHealth(3, longest);
+      other.recordFailure(failure, 0);
+      expect(other.countAllowed(1, 0)).toBe(0);
+    }
+  });
+
+  test('allows none during a pause, and one at a time afterwards until one succeeds', () => {
+    const health = createProviderHealth(1, longest);
+    health.recordFailure(unavailable, 0);
+
+    expect(health.pausedUntil).toBe(1000);
+    expect([health.countAllowed(999, 0), health.countAllowed(1000, 0), health.countAllowed(1000, 1)]).toEqual(
+      [0, 1, 0],
+    );
+    health.recordSuccess(1000);
+    expect(health.countAllowed(1000, 1)).toBe(Number.POSITIVE_INFINITY);
+    expect(health.pausedUntil).toBeUndefined();
+  });
+
+  test.each([
+    ['while unavailable', unavailable, [1, 2, 4, 8, 16, 32, 60, 60]],
+    ['until the operator acts', refused, [60, 120, 240, 480, 600, 600]],
+  ])('pauses longer after each failed probe %s', (_when, failure, seconds) => {
+    const health = createProviderHealth(1, longest);
+    let now = 0;
+
+    for (const pause of seconds) {
+      health.recordFailure(failure, now);
+      expect(health.pausedUntil).toBe(now + pause * 1000);
+      now += pause * 1000;
+    }
+    health.recordSuccess(now);
+    health.recordFailure(failure, now);
+    expect(health.pausedUntil).toBe(now + (seconds[0] ?? 0) * 1000);
+  });
+
+  test('shortens a pause to at least half at random', () => {
+    const health = createProviderHealth(1, () => 0);
+    health.recordFailure(unavailable, 0);
+
+    expect(health.pausedUntil).toBe(500);
+  });
+
+  test('does not end a pause before Retry-After', () => {
+    const health = createProviderHealth(1, longest);
+    health.recordFailure({ ...unavailable, retryAfterSeconds: 90 }, 0);
+    health.recordFailure({ ...unavailable, retryAfterSeconds: 0 }, 10);
+
+    expect(health.pausedUntil).toBe(90_000);
+  });
+
+  test('counts messages that fail together once', () => {
+    const health = createProviderHealth(1, longest);
+    for (const now of [0, 1, 2]) health.recordFailure(unavailable, now);
+
+    expect(health.pausedUntil).toBe(1002);
+    health.recordFailure(unavailable, 1002);
+    expect(health.pausedUntil).toBe(3002);
+  });
+
+  test('ignores replies to earlier messages during a pause', () => {
+    const health = createProviderHealth(1, longest);
+    health.recordFailure(refused, 0);
+    health.recordSuccess(1);
+    health.recordFailure(unavailable, 2);
+
+    expect([health.countAllowed(3, 0), health.pausedUntil]).toEqual([0, 60_002]);
+  });
+
+  test('pauses for the operator until the next message fails for another reason or succeeds', () => {
+    const health = createProviderHealth(1, longest);
+    health.recordFailure(refused, 0);
+    health.recordFailure(unavailable, 60_000);
+    expect(health.pausedUntil).toBe(61_000);
+
+    health.recordFailure(refused, 61_000);
+    expect(health.pausedUntil).toBe(121_000);
+    health.recordSuccess(121_000);
+    health.recordFailure(unavailable, 121_000);
+    expect(health.pausedUntil).toBe(122_000);
+  });
+
+  test('limits a pause to ten minutes or Retry-After, and always ends it', () => {
+    const step = fc.record({
+      wait: fc.integer({ min: 0, max: 700_000 }),
+      result: fc.option(
+        fc.record({
+          needsOperator: fc.boolean(),
+          retryAfterSeconds: fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }),
+        }),
+      ),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
+        const health = createProviderHealth(1);
+        let now = 0;
+        for (const { wait, result } of steps) {
+          now += wait;
+          if (result === null) health.recordSuccess(now);
+          else health.recordFailure(result, now);
+        }
+        const end = health.pausedUntil ?? 0;
+        expect(end).toBeLessThanOrEqual(now + 3_600_000);
+        expect(health.countAllowed(Math.max(now, end), 0)).toBeGreaterThan(0);
+      }),
+    );
+  });
+});

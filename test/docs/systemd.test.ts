@@ -1,0 +1,175 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConfig, settingNames } from '../../src/config.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { readBlocks, readPage } from '../support/documentation.ts';
+import { settingsFor } from '../support/gateway.ts';
+import { type Issuer, startIssuer } from '../support/issuer.ts';
+import { captureOutput, compileCache, type Process, startProcess } from '../support/process.ts';
+import { freePort } from '../support/redis.ts';
+import { filledExample, readRepositoryFile } from '../support/settings-file.ts';
+
+const NAME = 'workspace-account-gateway@.service';
+const INSTALLED = '/opt/workspace-account-gateway';
+
+/** The unit of instance 1. */
+const unit = (await readRepositoryFile(`ops/${NAME}`)).replaceAll('%i', '1');
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Returns the values of a directive, in order. */
+const readValues = (directive: string) =>
+  [...unit.matchAll(new RegExp(`^${directive}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+
+const own = Object.fromEntries(readValues('Environment').map((pair) => pair.split('=', 2)));
+const { NODE_ENV: _, ...withoutProduction } = own;
+const { readyDelayMs, shutdownDelayMs, shutdownGraceMs } = readConfig(withoutProduction);
+
+test('the unit sets only variables that the gateway reads, and different ports for each instance', async () => {
+  expect(Object.keys(own).filter((name) => !settingNames.includes(name))).toEqual([]);
+  const database = { DATABASE_URL: 'postgres://db.example.com/gateway' };
+  expect(readConfig({ ...(await filledExample()), ...database, ...own })).toMatchObject({
+    production: true,
+    port: 4001,
+    admin: { host: '127.0.0.1', port: 9461 },
+  });
+});
+
+test('the stop timeout is longer than the shutdown delay and grace, and 3 seconds to disconnect', () => {
+  expect(Number(readValues('TimeoutStopSec')[0]) * 1000).toBeGreaterThan(
+    shutdownDelayMs + shutdownGraceMs + 3000,
+  );
+});
+
+describe('ExecStartPost', () => {
+  let database: TestDatabase;
+  let issuer: Issuer;
+  const running: Process[] = [];
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    issuer = await startIssuer();
+  });
+  afterAll(async () => {
+    await Promise.all(running.map((process) => process.stop('SIGKILL')));
+    await issuer.close();
+    await database.drop();
+  });
+
+  async function settings(): Promise<Record<string, string>> {
+    const { AUTH_JWKS: _, ...shared } = settingsFor(database);
+    const [port, adminPort] = [await freePort(), await freePort()].map(String);
+    return { ...shared, AUTH_JWKS_URL: issuer.url, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
+  }
+
+  /** Runs the unit's ExecStartPost as systemd would, with the service's variables. */
+  function startPost(environment: Record<string, string>, pid: number, ...options: string[]): Process {
+    const [command = ''] = readValues('ExecStartPost');
+    const [program = '', ...rest] = command.replaceAll(INSTALLED, repository).split(' ');
+    const args = rest.map((word) => (word === '$MAINPID' ? String(pid) : word));
+    const child = spawn(program, [...args, ...options], {
+      cwd: repository,
+      env: { NODE_COMPILE_CACHE: compileCache, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const process = captureOutput(child, command);
+    running.push(process);
+    return process;
+  }
+
+  test('waits for a worker that the documented drop-in file starts', async () => {
+    const block = readBlocks(readPage('docs/deployment.md')).find(({ language }) => language === 'ini');
+    expect(block?.info).toBe(`/etc/systemd/system/${NAME.replace('@', '@9')}.d/worker.conf`);
+    const [, command = ''] = /^ExecStart=(.+)$/m.exec(block?.content ?? '') ?? [];
+    const [program = '', ...args] = command.replaceAll(INSTALLED, repository).split(' ');
+    const env = {
+      NODE_COMPILE_CACHE: compileCache,
+      ...(await settings()),
+      CHAT_TOKEN: 'xoxb-1',
+      DELIVERY: 'false',
+    };
+    const child = spawn(program, args, { cwd: repository, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const worker = captureOutput(child, command);
+    running.push(worker);
+
+    const post = startPost(env, worker.pid);
+    await worker.waitForOutput(/Delivers {2}chat/);
+    expect(await post.ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect((await worker.stop()).status).toBe(0);
+  });
+
+  test('fails after its timeout with what is not ready, and exits when the gateway becomes ready', async () => {
+    issuer.fail();
+    const environment = await settings();
+    const gateway = startProcess('src/main.ts', environment);
+    running.push(gateway);
+    const post = startPost(environment, gateway.pid);
+    await gateway.waitForOutput(/Listening on/);
+    const readyz = `http://127.0.0.1:${environment.ADMIN_PORT}/readyz`;
+    expect((await fetch(readyz)).status).toBe(503);
+    const { status, stderr } = await startPost(environment, gateway.pid, '--seconds', '1').ended;
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^Not ready after 1 s: http:.*"key_set":"was never fetched"/);
+    expect(await Promise.race([post.ended, fetch(readyz).then(() => 'waits')])).toBe('waits');
+
+    issuer.recover();
+    expect(await post.ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect((await fetch(readyz)).status).toBe(200);
+  });
+
+  test('waits until the gateway has been ready for READY_DELAY_MS', async () => {
+    const environment = { ...(await settings()), READY_DELAY_MS: '1000' };
+    const gateway = startProcess('src/main.ts', environment);
+    running.push(gateway);
+    await gateway.waitForOutput(/Listening on/);
+    const started = Date.now();
+    expect(await startPost(environment, gateway.pid).ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(Date.now() - started).toBeGreaterThanOrEqual(1000);
+  });
+
+  test('fails if the gateway stops within READY_DELAY_MS', async () => {
+    const environment = { ...(await settings()), READY_DELAY_MS: '300000' };
+    const gateway = startProcess('src/main.ts', environment);
+    running.push(gateway);
+    const post = startPost(environment, gateway.pid);
+    await gateway.waitForOutput(/Listening on/);
+    await gateway.stop();
+    const { status, stderr } = await post.ended;
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: `The gateway (process ${gateway.pid}) ended before it was ready.\n`,
+    });
+  });
+
+  test('fails immediately if the gateway has exited', async () => {
+    const ended = startProcess('src/main.ts', { PORT: 'http' });
+    expect((await ended.ended).status).toBe(1);
+    const { status, stderr } = await startPost(await settings(), ended.pid).ended;
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: `The gateway (process ${ended.pid}) ended before it was ready.\n`,
+    });
+  });
+
+  test('requires ADMIN_PORT if processes share a port', async () => {
+    const { ADMIN_PORT: _, ...shared } = await settings();
+    const { status, stderr } = await startPost({ ...shared, REUSE_PORT: 'true' }, process.pid).ended;
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/Set ADMIN_PORT for each process/);
+  });
+
+  test('has a shorter timeout than systemd', async () => {
+    const [, seconds] =
+      /default: '(\d+)'/.exec(await readRepositoryFile('src/commands/await-ready.ts')) ?? [];
+    expect(Number(readValues('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds) + readyDelayMs / 1000);
+  });
+});
+
+test('the unit and the image start Node.js with the same options as npm start', async () => {
+  const [, start = ''] =
+    /"start": "[^"]*\bnode ([^"]+)"/.exec(await readRepositoryFile('package.json')) ?? [];
+  const [, image = '[]'] = /^CMD (.+)$/m.exec(await readRepositoryFile('Dockerfile')) ?? [];
+
+  expect(start).toMatch(/src\/main\.ts$/);
+  expect(readValues('ExecStart')).toEqual([`${INSTALLED}/node_modules/.bin/node ${start}`]);
+  expect(JSON.parse(image)).toEqual(['node', ...start.split(' ')]);
+});

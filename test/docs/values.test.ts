@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { routes } from '../../rest/router.ts';
+import { grants } from '../../src/auth/scopes.ts';
+import { readConfig, settingNames } from '../../src/config.ts';
+import { httpStatus } from '../../src/errors/gateway-errors.ts';
+import { documentLimits } from '../../src/graphql/document-limits.ts';
+import { errorDescriptions } from '../../src/openapi/errors.ts';
+import { readPage, tableBelow } from '../support/documentation.ts';
+
+/* Tables of the documentation contain the values that the gateway uses. */
+
+const column = (table: readonly string[][], index: number) => table.map((cells) => cells[index] ?? '');
+
+const topics = [
+  'Server',
+  'Database',
+  'Tokens and keys',
+  'Rate limits',
+  'Live events',
+  'Delivery',
+  'Restarts',
+];
+const settings = topics.flatMap((topic) => tableBelow(readPage('docs/configuration.md'), topic));
+
+test('every setting is documented with its default', () => {
+  expect(column(settings, 0).sort()).toEqual([...settingNames].sort());
+
+  // Setting a variable to its documented default must not change the configuration.
+  const defaults = settings.filter(([, value = '']) => /^[\w.]+$/.test(value) && value !== 'unset');
+  expect(defaults.length).toBeGreaterThan(15);
+  expect(readConfig(Object.fromEntries(defaults))).toEqual(readConfig({}));
+});
+
+test('the documented range of every numeric setting is enforced', () => {
+  const accepts = (name: string, value: number) => {
+    try {
+      readConfig({ [name]: String(value) });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const ranges = settings.filter(([, , range]) => range !== '');
+  const numeric = settingNames.filter((name) => !accepts(name, 0.5) && accepts(name, 1000));
+  expect(ranges.map(([name]) => name)).toEqual(expect.arrayContaining(numeric));
+  for (const [name = '', , range] of ranges) {
+    const [minimum = Number.NaN, maximum = Number.NaN] = range?.split(' to ').map(Number) ?? [];
+    expect([accepts(name, minimum), accepts(name, maximum), accepts(name, maximum + 1)], name).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(accepts(name, minimum - 1), name).toBe(false);
+  }
+});
+
+test('every REST path is documented with its status and field', () => {
+  const paths = tableBelow(readPage('docs/rest-api.md'), 'Paths').map(([path, success = '', field]) => [
+    path,
+    Number.parseInt(success, 10),
+    field,
+  ]);
+  const expected = routes.map(({ method, path, reply, field }) => [
+    `${method.toUpperCase()} ${path}`,
+    reply.status ?? 200,
+    field,
+  ]);
+  expect(paths.sort()).toEqual(expected.sort());
+});
+
+test('every REST error code is documented with its status', () => {
+  const codes = tableBelow(readPage('docs/rest-api.md'), 'Errors').map(([status, code]) => [
+    code,
+    Number(status),
+  ]);
+  const expected = Object.entries(httpStatus).filter(([code]) => code in errorDescriptions);
+  expect(codes.sort()).toEqual(expected.map(([code, status]) => [code.toLowerCase(), status]).sort());
+});
+
+test('every GraphQL error code is documented', () => {
+  const codes = column(tableBelow(readPage('docs/graphql-api.md'), 'Errors'), 0);
+  expect([...new Set(codes)].sort()).toEqual(Object.keys(httpStatus).sort());
+});
+
+test('every error code is documented with what to retry', () => {
+  const codes = column(tableBelow(readPage('docs/graphql-api.md'), 'Retries'), 0).join(', ');
+  expect(codes.match(/\b[A-Z_]{4,}\b/g)?.sort()).toEqual(Object.keys(httpStatus).sort());
+});
+
+test('the documented limits of GraphQL documents are the configured ones', () => {
+  const names = [
+    'characters',
+    'tokens',
+    'nesting',
+    'operations',
+    'depth',
+    'rootFields',
+    'aliases',
+    'directives',
+    'cost',
+  ] as const;
+  expect(tableBelow(readPage('docs/graphql-api.md'), 'Limits')).toEqual(
+    names.map((name) => [documentLimits[name].term, documentLimits[name].max.toLocaleString('en')]),
+  );
+});
+
+test('every scope is documented', () => {
+  const documented = column(tableBelow(readPage('docs/security.md'), 'Tokens and scopes'), 0);
+  expect(documented.sort()).toEqual([...grants.keys()].sort());
+});

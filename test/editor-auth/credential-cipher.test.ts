@@ -1,0 +1,159 @@
+import { createSecretKey, randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
+import { expect, test } from 'vitest';
+import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
+import { createSubscriptionCipher } from '../../src/encryption/subscription-cipher.ts';
+import { Secret } from '../../src/values/secret.ts';
+
+const newKey = () => createSecretKey(randomBytes(32));
+const [first, second] = [newKey(), newKey()];
+const cipher = createCredentialCipher(new Map([['first', first]]));
+const rotated = createCredentialCipher(
+  new Map([
+    ['second', second],
+    ['first', first],
+  ]),
+);
+
+const owner = { userId: 'alice', version: '0199a000-0000-7000-8000-000000000003' };
+const toSecrets = (accessToken: string, refreshToken: string) => ({
+  accessToken: new Secret(accessToken),
+  refreshToken: new Secret(refreshToken),
+});
+const pair = toSecrets('access', 'refresh');
+
+async function decrypt(ciphertext: string, of = owner, by = cipher) {
+  const { accessToken, refreshToken } = await by.decrypt(ciphertext, of);
+  return [accessToken.reveal(), refreshToken?.reveal() ?? null];
+}
+
+test('a pair without a refresh token has an empty one when encrypted, which version 0.2.0 can read', async () => {
+  const ciphertext = await cipher.encrypt({ accessToken: new Secret('access'), refreshToken: null }, owner);
+
+  expect(await decrypt(ciphertext)).toEqual(['access', null]);
+  const { plaintext } = await compactDecrypt(ciphertext, first);
+  expect(JSON.parse(new TextDecoder().decode(plaintext))).toEqual({
+    accessToken: 'access',
+    refreshToken: '',
+  });
+});
+
+test('decrypts what it encrypted, for any tokens and any owner', async () => {
+  const token = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 2000 });
+  const owners = fc.record({
+    userId: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 255 }),
+    version: fc.uuid({ version: 7 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(token, token, owners, async (access, refresh, owner) => {
+      const ciphertext = await cipher.encrypt(toSecrets(access, refresh), owner);
+      expect(await decrypt(ciphertext, owner)).toEqual([access, refresh]);
+    }),
+  );
+});
+
+test('encrypting the same tokens twice gives different ciphertexts, which contain neither token', async () => {
+  const [one, two] = [await cipher.encrypt(pair, owner), await cipher.encrypt(pair, owner)];
+  expect(one).not.toBe(two);
+  const readable = one
+    .split('.')
+    .map((part) => Buffer.from(part, 'base64url').toString('latin1'))
+    .join();
+  expect(readable).not.toMatch(/access|refresh/);
+});
+
+test.each([
+  ['another user', { ...owner, userId: 'bob' }],
+  ['a user ID that differs in case', { ...owner, userId: 'Alice' }],
+  ['another version', { ...owner, version: '0199a000-0000-7000-8000-000000000004' }],
+])('rejects a ciphertext for %s', async (_what, other) => {
+  const ciphertext = await cipher.encrypt(pair, owner);
+  await expect(decrypt(ciphertext, other)).rejects.toThrow('another user or version');
+});
+
+test('binds a push subscription to its user and ID, and rejects ciphertexts of the other cipher', async () => {
+  const subscriptions = createSubscriptionCipher(new Map([['first', first]]));
+  const target = { endpoint: new Secret('https://a'), p256dh: new Secret('b'), auth: new Secret('c') };
+  const subscription = { userId: 'alice', id: owner.version };
+  const ciphertext = await subscriptions.encrypt(target, subscription);
+
+  const { endpoint, p256dh, auth } = await subscriptions.decrypt(ciphertext, subscription);
+  expect([endpoint, p256dh, auth].map((secret) => secret.reveal())).toEqual(['https://a', 'b', 'c']);
+  expect(decodeProtectedHeader(ciphertext)).toMatchObject({ user: 'alice', subscription: owner.version });
+  for (const other of [{ userId: 'bob' }, { id: 'other' }]) {
+    const decrypting = subscriptions.decrypt(ciphertext, { ...subscription, ...other });
+    await expect(decrypting).rejects.toThrow('another user or subscription');
+  }
+  await expect(decrypt(ciphertext)).rejects.toThrow('another user or version');
+  const encrypted = await cipher.encrypt(pair, owner);
+  await expect(subscriptions.decrypt(encrypted, subscription)).rejects.toThrow('user or subscription');
+});
+
+test('accepts a numeric version in the header for the same version as a string only', async () => {
+  const content = new TextEncoder().encode(
+    JSON.stringify({ accessToken: 'access', refreshToken: 'refresh' }),
+  );
+  const ciphertext = await new CompactEncrypt(content)
+    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: 'first', user: 'alice', version: 3 })
+    .encrypt(first);
+  expect(await decrypt(ciphertext, { userId: 'alice', version: '3' })).toEqual(['access', 'refresh']);
+  await expect(decrypt(ciphertext, { userId: 'alice', version: '03' })).rejects.toThrow(
+    'another user or version',
+  );
+});
+
+test('rejects a ciphertext with any changed character', async () => {
+  const ciphertext = await cipher.encrypt(pair, owner);
+  const changed = fc.integer({ min: 0, max: ciphertext.length - 1 }).chain((at) =>
+    fc.constantFrom('A', 'Q', '_', '.').map((character) => ({
+      at,
+      text: ciphertext.slice(0, at) + character + ciphertext.slice(at + 1),
+    })),
+  );
+  const decodeParts = (text: string) =>
+    text.split('.').map((part) => Buffer.from(part, 'base64url').toString('hex'));
+  await fc.assert(
+    fc.asyncProperty(changed, async ({ text }) => {
+      // The last character of a part may contain unused bits.
+      fc.pre(decodeParts(text).join('.') !== decodeParts(ciphertext).join('.'));
+      await expect(decrypt(text)).rejects.toThrow();
+    }),
+  );
+});
+
+test('encrypts with the first key and decrypts with every key', async () => {
+  const [old, fresh] = [await cipher.encrypt(pair, owner), await rotated.encrypt(pair, owner)];
+  expect(cipher.currentKeyId).toBe('first');
+  expect(rotated.currentKeyId).toBe('second');
+  expect(decodeProtectedHeader(fresh)).toMatchObject({ alg: 'dir', enc: 'A256GCM', kid: 'second' });
+  expect(await decrypt(old, owner, rotated)).toEqual(['access', 'refresh']);
+  expect(await decrypt(fresh, owner, rotated)).toEqual(['access', 'refresh']);
+});
+
+test("reports a ciphertext's key as unreadable if it is not configured, and names it in the error", async () => {
+  const ciphertext = await rotated.encrypt(pair, owner);
+  expect([cipher.canRead('first'), cipher.canRead('second')]).toEqual([true, false]);
+  await expect(decrypt(ciphertext)).rejects.toThrow('does not contain the key "second"');
+});
+
+test('rejects a ciphertext of another key with the same ID, without exposing tokens in the error', async () => {
+  const ciphertext = await cipher.encrypt(pair, owner);
+  const impostor = createCredentialCipher(new Map([['first', newKey()]]));
+  await expect(decrypt(ciphertext, owner, impostor)).rejects.toThrow(/^(?!.*(access|refresh))/);
+});
+
+test.each([
+  ['another content encryption', { alg: 'dir', enc: 'A128CBC-HS256' }],
+  ['another key management', { alg: 'A256GCMKW', enc: 'A256GCM' }],
+])('rejects a ciphertext with %s, even with the right key', async (_what, header) => {
+  const content = new TextEncoder().encode(JSON.stringify({ accessToken: 'a', refreshToken: 'r' }));
+  const ciphertext = await new CompactEncrypt(content)
+    .setProtectedHeader({ ...header, kid: 'first', user: owner.userId, version: owner.version })
+    .encrypt(first);
+  await expect(decrypt(ciphertext)).rejects.toThrow(/not allowed/);
+});
+
+test('requires at least one key', () => {
+  expect(() => createCredentialCipher(new Map())).toThrow('contains no key');
+});

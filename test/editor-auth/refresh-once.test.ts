@@ -1,0 +1,130 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { graphql, rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type Pair, type Provider, startProvider } from '../support/provider.ts';
+import { asPlatform } from '../support/records.ts';
+import { member, platform } from '../support/tokens.ts';
+
+/** Three gateways on one database with one encryption key. */
+const gateways: TestGateway[] = [];
+let gateway: TestGateway;
+let provider: Provider;
+beforeAll(async () => {
+  const settings = {
+    ENCRYPTION_KEYS: `key:${randomBytes(32).toString('base64')}`,
+    // Prevents failures on a busy machine: few connections to open, and a long timeout.
+    DATABASE_POOL_SIZE: '3',
+    DATABASE_TIMEOUT_MS: '60000',
+  };
+  gateway = await startTestGateway(settings);
+  const startAnother = () => startTestGateway(settings, gateway.database);
+  gateways.push(gateway, await startAnother(), await startAnother());
+});
+beforeEach(async () => {
+  provider = await startProvider();
+  return () => provider.close();
+});
+afterAll(async () => {
+  for (const one of gateways.toReversed()) await one.close();
+});
+
+type Credential = Pair & { version: string; needsReauth: boolean };
+
+async function store(userId: string, body: Pair): Promise<Credential> {
+  const token = await member(userId);
+  const { status } = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body });
+  expect(status).toBe(200);
+  return read(gateway, userId);
+}
+
+async function read(at: TestGateway, userId: string): Promise<Credential> {
+  const query = `query ($userId: ID!) {
+    editorCredential(userId: $userId) { version accessToken refreshToken needsReauth }
+  }`;
+  return (await asPlatform(at, query, { userId })).editorCredential;
+}
+
+/** Returns whether a claim was granted, or the code of its error. */
+async function claim(at: TestGateway, userId: string, version: string): Promise<boolean | string> {
+  const query = `mutation ($input: ClaimEditorCredentialRefreshInput!) {
+    claimEditorCredentialRefresh(input: $input) { granted }
+  }`;
+  const input = { userId, version, claimId: randomUUID() };
+  const { data, errors } = await graphql(at, query, { input }, { token: await platform() });
+  return errors[0]?.extensions.code ?? data.claimEditorCredentialRefresh.granted;
+}
+
+/** Refreshes a pair at the provider, and stores the new one or reports the failure. */
+async function exchange(at: TestGateway, userId: string, { version, refreshToken }: Credential) {
+  const pair = await provider.exchange(refreshToken);
+  if (pair === undefined) {
+    const query = `mutation ($input: ReportEditorAuthFailureInput!) {
+      reportEditorAuthFailure(input: $input) { applied }
+    }`;
+    await asPlatform(at, query, { input: { userId, version, reason: 'REFRESH_FAILED' } });
+  } else {
+    const query = `mutation ($input: RefreshEditorCredentialInput!) {
+      refreshEditorCredential(input: $input) { version }
+    }`;
+    await asPlatform(at, query, { input: { userId, version, ...pair } });
+  }
+}
+
+/** Follows docs/editor-credentials.md: returns the credential to use in place of an expired one. */
+async function renew(at: TestGateway, userId: string, expired: Credential): Promise<Credential> {
+  const outcome = await claim(at, userId, expired.version);
+  if (outcome === true) await exchange(at, userId, expired);
+  else if (outcome !== 'CONFLICT') {
+    expect(outcome).toBe(false);
+    const check = async () => {
+      const { version, needsReauth } = await read(at, userId);
+      expect(version !== expired.version || needsReauth).toBe(true);
+    };
+    await vi.waitFor(check, { timeout: 20_000, interval: 500 });
+  }
+  return read(at, userId);
+}
+
+/** Calls `renew` 20 times concurrently on all gateways. */
+const renewTogether = (userId: string, expired: Credential) =>
+  Promise.all(Array.from({ length: 20 }, (_, n) => renew(gateways[n % 3] ?? gateway, userId, expired)));
+
+test('20 concurrent callers on 3 gateways refresh a credential with one request to the provider', async () => {
+  let expired = await store('shared', provider.issue());
+  for (const calls of [1, 2]) {
+    const renewed = await renewTogether('shared', expired);
+
+    expect(provider.replies).toEqual(Array(calls).fill(200));
+    const stored = await read(gateway, 'shared');
+    expect(stored).toMatchObject({ needsReauth: false });
+    expect(stored.version).not.toBe(expired.version);
+    for (const one of renewed) expect(one).toEqual(stored);
+    expired = stored;
+  }
+});
+
+test('if a caller crashed after its claim, another one refreshes after the claim expired', async () => {
+  const expired = await store('crashed', provider.issue());
+  expect(await claim(gateway, 'crashed', expired.version)).toBe(true);
+  expect(await claim(gateway, 'crashed', expired.version)).toBe(false);
+  await gateway.database.sql(
+    `update editor_credential set claimed_until = now() - interval '1 second' where user_id = 'crashed'`,
+  );
+
+  const renewed = await renewTogether('crashed', expired);
+
+  expect(provider.replies).toEqual([200]);
+  for (const { version } of renewed) expect(version).not.toBe(expired.version);
+});
+
+test('a refresh token that was already used is sent once, and all callers see needsReauth', async () => {
+  const pair = provider.issue();
+  const expired = await store('used', pair);
+  await provider.exchange(pair.refreshToken);
+
+  const renewed = await renewTogether('used', expired);
+
+  expect(provider.replies).toEqual([200, 400]);
+  expect(renewed).toEqual(Array(20).fill({ ...expired, needsReauth: true }));
+});

@@ -1,0 +1,183 @@
+import { Writable } from 'node:stream';
+import fc from 'fast-check';
+import { execute, parse } from 'graphql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { scopes } from '../../src/auth/scopes.ts';
+import { readConfig } from '../../src/config.ts';
+import type { Context } from '../../src/context.ts';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { createOutbox } from '../../src/delivery/queue.ts';
+import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
+import type { Operation } from '../../src/graphql/operation.ts';
+import { compile, isCompilable } from '../../src/graphql/plugins/compiled-execution.ts';
+import { validateDocument } from '../../src/graphql/plugins/documents.ts';
+import { maskResult } from '../../src/graphql/plugins/masking.ts';
+import { findOperation, findVariableIssues } from '../../src/graphql/plugins/operations.ts';
+import { createHub } from '../../src/live/hub.ts';
+import { createLog } from '../../src/log.ts';
+import { LargeReads } from '../../src/quota/large-reads.ts';
+import { createLimiters } from '../../src/quota/limiters.ts';
+import { createQuota } from '../../src/quota/quota.ts';
+import { ReadScheduler } from '../../src/quota/read-scheduler.ts';
+import { createServedSchema } from '../../src/schema.ts';
+import { toTime } from '../../src/values/time.ts';
+import { arbitraryQueries } from '../support/arbitrary-queries.ts';
+import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+
+/* A compiled operation must return exactly what graphql-js returns for it, byte for byte. */
+
+const limits = { reads: 0, writes: 0, platform: 0, tasks: 0 };
+const quota = createQuota(
+  limits,
+  createLimiters(limits, undefined, () => undefined),
+);
+const schema = createServedSchema(quota);
+
+let gateway: TestGateway;
+let database: Database;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  for (const kind of [
+    'plan_requested',
+    'question_requested',
+    'task_failed',
+    'task_response_ready',
+  ] as const) {
+    await publish(gateway, 'alice', kind, { id: `n-${kind}` });
+  }
+  await putWorkspaces(gateway, 'alice', [
+    workspaceInput(),
+    workspaceInput({ status: 'ERROR', errorMessage: 'out' }),
+  ]);
+  database = await openDatabase({ url: gateway.database.url, poolSize: 2, timeoutMs: 5000 });
+});
+afterAll(async () => {
+  await database.close();
+  await gateway.close();
+});
+
+/** Creates a context in which alice has every scope and membership. */
+function createFullContext(): Context {
+  return {
+    database,
+    isUpgraded: true,
+    viewer: {
+      userId: 'alice',
+      scopes: new Set(scopes),
+      isMember: true,
+      expiresAt: Number.MAX_SAFE_INTEGER,
+      signedBy: '',
+    },
+    now: toTime(new Date()),
+    log: createLog('silent', new Writable({ write: (_chunk, _encoding, done) => done() })),
+    operations: new Set(),
+    failures: [],
+    published: [],
+    nested: { records: 0, bytes: 0 },
+    cipher: createCredentialCipher(keys),
+    hub: createHub(1),
+    announce: () => undefined,
+    outbox: createOutbox(readConfig({}).delivery),
+    push: null,
+    readScheduler: new ReadScheduler(),
+    largeReads: new LargeReads(),
+    largeRead: undefined,
+    largeReply: undefined,
+    quota,
+    onLeave: () => undefined,
+    charges: { admitted: 0, isBlocked: false, onChange: () => undefined },
+  };
+}
+
+const keys = readConfig(settingsFor({ url: 'postgres://unused' })).encryptionKeys ?? new Map();
+
+function createOperation(query: string): Operation | undefined {
+  const document = parse(query);
+  if (validateDocument(schema, document).length > 0) return undefined;
+  return findOperation(schema, document, undefined);
+}
+
+test('a compiled operation returns the same as the interpreted one, for queries over the whole schema', {
+  timeout: 60_000,
+}, async () => {
+  const counts = { valid: 0, compiled: 0 };
+  await fc.assert(
+    fc.asyncProperty(arbitraryQueries, async ({ query, variables }) => {
+      const operation = createOperation(query);
+      if (operation === undefined) return;
+      counts.valid += 1;
+      // Other variables are rejected before the operation runs.
+      if (findVariableIssues(operation.variables, variables, 1).length > 0) return;
+      if (!isCompilable(schema, operation)) return;
+      const compiled = compile(schema, operation);
+      if (compiled === undefined) return;
+      counts.compiled += 1;
+      const [expected, found] = await Promise.all([
+        execute({
+          schema,
+          document: operation.document,
+          rootValue: {},
+          variableValues: variables,
+          contextValue: createFullContext(),
+        }),
+        compiled.query({}, createFullContext(), variables),
+      ]);
+      expect(JSON.stringify(maskResult(found, createFullContext()))).toBe(
+        JSON.stringify(maskResult(expected, createFullContext())),
+      );
+    }),
+    { numRuns: 1000 },
+  );
+  expect(counts.valid).toBeGreaterThan(300);
+  expect(counts.compiled).toBeGreaterThan(150);
+});
+
+test.each([
+  [
+    'a list with constant arguments',
+    '{ notifications(first: 2, filter: { statuses: [ACTIVE] }) { nodes { __typename } } }',
+  ],
+  [
+    "variables of exactly the argument's type",
+    'query ($n: Int = 1) { notifications(first: $n) { nodes { __typename } } }',
+  ],
+  ['a non-null variable', 'query ($n: Int!) { notifications(first: $n) { nodes { __typename } } }'],
+  ['fragments', '{ notifications { ...F } } fragment F on NotificationConnection { totalCount }'],
+])('%s is compiled', (_what, query) => {
+  const operation = createOperation(query);
+
+  expect(operation && isCompilable(schema, operation)).toBe(true);
+});
+
+test.each([
+  ['a mutation', 'mutation { deleteEditorAuth { editorAuth { needsReauth } } }'],
+  ['a subscription', 'subscription { editorAuthEvents { editorAuth { needsReauth } } }'],
+  ['introspection', '{ __schema { queryType { name } } }'],
+  ['introspection of a type', '{ __type(name: "Query") { name } }'],
+  [
+    'a variable inside a list literal',
+    'query ($k: NotificationKind!) { notifications(filter: { kinds: [$k] }) { totalCount } }',
+  ],
+  [
+    'a nullable variable with a default value',
+    'query ($id: ID = "a") { notification(id: $id) { __typename } }',
+  ],
+  ['a conditional field', '{ notifications { totalCount @skip(if: true) } }'],
+  ['an alias that begins with two underscores', '{ __proto__: notificationCounts { total } }'],
+  [
+    'a fragment that is used twice',
+    '{ a: notifications { ...F } b: notifications { ...F } } fragment F on NotificationConnection { totalCount }',
+  ],
+  ['a document with several operations', 'query A { __typename } query B { __typename }'],
+  ['a long document', `{ notificationCounts { total } } #${' '.repeat(9000)}`],
+])('%s is not compiled', (_what, query) => {
+  const document = parse(query);
+  const operation = findOperation(
+    schema,
+    document,
+    document.definitions.length > 1 && query.includes('query A') ? 'A' : undefined,
+  );
+
+  expect(operation && isCompilable(schema, operation)).toBe(false);
+});

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
+import { fillTables } from '../support/bulk-records.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { asMember } from '../support/records.ts';
+
+const USER = 'collector';
+/** More than two pages scan. */
+const MANY = 2 * SCAN_LIMIT + 500;
+
+/**
+ * The records in the order of the list. Only those at its ends have the kind `task_failed`. Two records each have the
+ * same time, and the first 1000 tasks have two notifications.
+ */
+const records = Array.from({ length: MANY }, (_, index) => ({
+  id: `n-${String(MANY - index).padStart(5, '0')}`,
+  kind:
+    index < 20 || index >= MANY - 20
+      ? 'task_failed'
+      : ['plan_requested', 'question_requested'][Math.floor(index / 1000) % 2],
+  status: ['active', 'resolved', 'dismissed'][(index % 7) % 3],
+  projectId: index % 11 === 0 ? 'rare' : 'usual',
+  taskId: `task-${index % 1000}-${index < 2000 ? 'new' : index}`,
+  createdAt: new Date(Date.UTC(2026, 4) - Math.floor(index / 2) * 1000).toISOString(),
+}));
+type Listed = (typeof records)[number];
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  await fillTables(gateway.database, ['notification'], () =>
+    gateway.database.sql(
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                                 request_state, occurred_at, created_at, updated_at)
+       select user_id, id, row_number() over (), kind, status, "taskId", "projectId", 'A title', '{}',
+              'none', now(), "createdAt", now()
+         from unnest($2::text[]) as user_id, jsonb_to_recordset($1)
+           as record (id text, kind text, status text, "taskId" text, "projectId" text, "createdAt" timestamptz)`,
+      [JSON.stringify(records), [USER, 'another']],
+    ),
+  );
+});
+afterAll(() => gateway.close());
+
+const QUERY = `query (
+  $first: Int, $after: String, $last: Int, $before: String, $filter: NotificationFilter
+) {
+  notifications(first: $first, after: $after, last: $last, before: $before, filter: $filter) {
+    totalCount
+    nodes { ... on UserNotification { id } }
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+  }
+}`;
+
+type Filter = {
+  kinds?: string[];
+  statuses?: string[];
+  projectIds?: string[];
+  taskIds?: string[];
+  createdFrom?: string;
+  createdBefore?: string;
+};
+
+/** Follows all pages in one direction, and returns their IDs and the total count. */
+async function followPages(filter: Filter, size: number, isBackwards: boolean) {
+  const pages: string[][] = [];
+  for (let cursor: string | null = null; ; ) {
+    const page = isBackwards ? { last: size, before: cursor } : { first: size, after: cursor };
+    const { notifications } = await asMember(gateway, USER, QUERY, { filter, ...page });
+    const { nodes, totalCount, pageInfo } = notifications;
+    pages.push(nodes.map(({ id }: { id: string }) => id));
+    if (!(isBackwards ? pageInfo.hasPreviousPage : pageInfo.hasNextPage)) return { pages, totalCount };
+    cursor = isBackwards ? pageInfo.startCursor : pageInfo.endCursor;
+    expect(cursor).toEqual(expect.any(String));
+  }
+}
+
+function matches(
+  { kinds, statuses, projectIds, taskIds, createdFrom, createdBefore }: Filter,
+  record: Listed,
+) {
+  const isIn = (values: string[] | undefined, value: string | undefined) =>
+    values === undefined || values.some((name) => name.toLowerCase() === value);
+  return (
+    isIn(kinds, record.kind) &&
+    isIn(statuses, record.status) &&
+    isIn(projectIds, record.projectId) &&
+    isIn(taskIds, record.taskId) &&
+    (createdFrom ?? '') <= record.createdAt &&
+    record.createdAt < (createdBefore ?? '3')
+  );
+}
+
+const times = fc.nat(MANY - 1).map((index) => records[index]?.createdAt ?? expect.unreachable());
+const filters: fc.Arbitrary<Filter> = fc.record(
+  {
+    kinds: fc.subarray(['PLAN_REQUESTED', 'QUESTION_REQUESTED', 'TASK_FAILED', 'TASK_RESPONSE_READY']),
+    statuses: fc.subarray(['ACTIVE', 'RESOLVED', 'DISMISSED']),
+    projectIds: fc.subarray(['rare', 'usual', 'unknown']),
+    taskIds: fc.subarray(['task-7-new', 'task-8-new', `task-0-${SCAN_LIMIT}`]),
+    createdFrom: times,
+    createdBefore: times,
+  },
+  { requiredKeys: [] },
+);
+
+test('following the pages of any filter returns each matching record once, in order', async () => {
+  await fc.assert(
+    fc.asyncProperty(filters, fc.integer({ min: 30, max: 100 }), fc.boolean(), async (filter, size, back) => {
+      const expected = records.filter((record) => matches(filter, record)).map(({ id }) => id);
+      const { pages, totalCount } = await followPages(filter, size, back);
+      expect(pages.flatMap((page) => (back ? page.toReversed() : page))).toEqual(
+        back ? expected.toReversed() : expected,
+      );
+      expect(Math.max(...pages.map(({ length }) => length))).toBeLessThanOrEqual(size);
+      expect(totalCount).toBe(expected.length);
+    }),
+    { numRuns: 60, endOnFailure: true },
+  );
+});
+
+test.each([false, true])('a page ends after checking 2,000 records (backwards: %s)', async (isBackwards) => {
+  const sizes = async (filter: Filter, size: number) =>
+    (await followPages(filter, size, isBackwards)).pages.map(({ length }) => length);
+
+  expect(await sizes({ kinds: ['TASK_FAILED'] }, 20)).toEqual([20, 0, 0, 20]);
+  expect(await sizes({ kinds: ['TASK_FAILED'] }, 50)).toEqual([20, 0, 20]);
+  expect(await sizes({ projectIds: ['unknown'] }, 50)).toEqual([0, 0, 0]);
+});
+
+test('pages by a task or only by the status ACTIVE are full', async () => {
+  expect((await followPages({ taskIds: [`task-0-${MANY - 500}`] }, 50, false)).pages).toHaveLength(1);
+  const { pages } = await followPages({ statuses: ['ACTIVE'] }, 100, false);
+  expect(pages.slice(0, -1).every(({ length }) => length === 100)).toBe(true);
+});
+
+test('an empty page can be followed in both directions', async () => {
+  const read = async (page: object) =>
+    (await asMember(gateway, USER, QUERY, { filter: { kinds: ['TASK_FAILED'] }, ...page })).notifications;
+  const first = await read({ first: 20 });
+  const empty = await read({ first: 20, after: first.pageInfo.endCursor });
+  expect(empty).toMatchObject({ nodes: [], pageInfo: { hasNextPage: true, hasPreviousPage: true } });
+  const previous = await read({ last: 20, before: empty.pageInfo.startCursor });
+  expect(previous.pageInfo.hasPreviousPage).toBe(true);
+  const start = await read({ last: 20, before: previous.pageInfo.startCursor });
+  expect([...start.nodes, ...previous.nodes]).toEqual(first.nodes);
+});

@@ -1,0 +1,167 @@
+import { request } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { graphql } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { member } from '../support/tokens.ts';
+
+let enabled: TestGateway;
+let disabled: TestGateway;
+let page: string;
+beforeAll(async () => {
+  [enabled, disabled] = await Promise.all([startTestGateway({ GRAPHIQL: 'true' }), startTestGateway()]);
+  page = await (await get(enabled, '/graphql')).text();
+});
+afterAll(() => Promise.all([enabled.close(), disabled.close()]));
+
+const get = ({ address }: TestGateway, path: string, accept = 'text/html,*/*;q=0.8') =>
+  fetch(`${address}${path}`, { headers: { Accept: accept } });
+
+const assetPaths = () => [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path]) => `/${path}`);
+
+/** Returns the body without decompressing it, unlike `fetch`. */
+function fetchRaw(path: string): Promise<{ encoding: string | undefined; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'Accept-Encoding': 'gzip' };
+    const sent = request(`${enabled.address}${path}`, { headers }, async (response) => {
+      const chunks: Buffer[] = await response.toArray();
+      resolve({ encoding: response.headers['content-encoding'], body: Buffer.concat(chunks) });
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+describe('the page', () => {
+  test('restricts scripts, requests and framing to its own origin', async () => {
+    const { status, headers } = await get(enabled, '/graphql');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = headers.get('content-security-policy')?.split('; ');
+    expect(policy).toEqual(
+      expect.arrayContaining([
+        "default-src 'none'",
+        "script-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+      ]),
+    );
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('vary')).toContain('Accept');
+  });
+
+  test('refers to no other origin, nor does the script that starts it', async () => {
+    const boot = assetPaths().find((path) => path.includes('/boot-')) ?? '';
+    const script = await (await get(enabled, boot)).text();
+    expect(script).toContain('renderYogaGraphiQL');
+    for (const text of [page, script]) expect(text).not.toMatch(/(https?:)?\/\/[\w-]+\.[\w-]/);
+    expect(page).not.toMatch(/<script>|<style|\son\w+=/);
+  });
+
+  test.each(['application/json', 'application/graphql-response+json, text/html;q=0.5', '*/*'])(
+    'is not sent to a caller that accepts %s',
+    async (accept) => {
+      const { status, headers } = await get(enabled, '/graphql', accept);
+      expect(status).toBe(401);
+      expect(headers.get('content-type')).toMatch(/^application\/(graphql-response\+)?json/);
+    },
+  );
+});
+
+describe('its assets', () => {
+  test('have the right content types and are cached permanently', async () => {
+    const types = await Promise.all(
+      assetPaths().map(async (path) => {
+        const { status, headers } = await get(enabled, path, '*/*');
+        expect({ path, status }).toEqual({ path, status: 200 });
+        expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+        return headers.get('content-type');
+      }),
+    );
+    expect(types.sort()).toEqual([
+      'image/x-icon',
+      'text/css; charset=utf-8',
+      'text/javascript; charset=utf-8',
+      'text/javascript; charset=utf-8',
+    ]);
+  });
+
+  test('are compressed with gzip only if the client accepts it', async () => {
+    const path = assetPaths().find((one) => one.endsWith('.css')) ?? '';
+    const { encoding, body } = await fetchRaw(path);
+    expect(encoding).toBe('gzip');
+    const plain = await fetch(`${enabled.address}${path}`, { headers: { 'Accept-Encoding': 'identity' } });
+    expect(plain.headers.get('content-encoding')).toBeNull();
+    expect(Buffer.from(await plain.arrayBuffer()).equals(gunzipSync(body))).toBe(true);
+  });
+
+  test('return 404 for unknown names', async () => {
+    expect((await get(enabled, '/graphql/assets/none.js')).status).toBe(404);
+    expect((await get(enabled, '/graphql/assets/../../package.json')).status).toBe(404);
+  });
+});
+
+describe('if enabled', () => {
+  test('introspection requires no token, by POST or GET', async () => {
+    const query = '{ __schema { queryType { name } } __type(name: "Query") { name } __typename }';
+    const { status, data } = await graphql(enabled, query);
+    expect({ status, name: data.__schema.queryType.name }).toEqual({ status: 200, name: 'Query' });
+    const byGet = await get(enabled, `/graphql?query=${encodeURIComponent(query)}`, 'application/json');
+    expect(byGet.status).toBe(200);
+  });
+
+  test.each([
+    ['alone', '{ workspaces { totalCount } }'],
+    ['together with introspection', '{ __typename workspaces { totalCount } }'],
+    ['under an alias that looks like introspection', '{ __schema: workspaces { totalCount } }'],
+    ['in an inline fragment', '{ __typename ... { ... on Query { workspaces { totalCount } } } }'],
+    [
+      'in a named fragment',
+      '{ __typename ...F } fragment F on Query { ...G } fragment G on Query { workspaces { totalCount } }',
+    ],
+    ['in another operation of the document', 'query A { __typename } query B { workspaces { totalCount } }'],
+    ['in a mutation', 'mutation { deleteEditorAuth { __typename } }'],
+    ['excluded by a directive', '{ __typename workspaces @skip(if: true) { totalCount } }'],
+    ['with an unknown name', '{ noSuchField }'],
+    ['in an invalid document', '{ __typename'],
+  ])('any other field returns 401 without a token: %s', async (_where, query) => {
+    const { status, data, errors, headers } = await graphql(enabled, query);
+    expect({ status, data }).toEqual({ status: 401, data: undefined });
+    expect(errors).toMatchObject([{ extensions: { code: 'UNAUTHENTICATED' } }]);
+    expect(headers.get('www-authenticate')).toBe('Bearer');
+  });
+
+  test.each(['', 'not json', '[]', '{}', '{"query":7}', 'null'])(
+    'a body without a query returns 401: %j',
+    async (body) => {
+      const headers = { 'Content-Type': 'application/json' };
+      const { status } = await fetch(`${enabled.address}/graphql`, { method: 'POST', headers, body });
+      expect(status).toBe(401);
+    },
+  );
+
+  test('an invalid token is rejected even for introspection', async () => {
+    const { status, headers } = await graphql(enabled, '{ __typename }', {}, { token: 'no-token' });
+    expect(status).toBe(401);
+    expect(headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+  });
+});
+
+describe('if disabled', () => {
+  test('neither the page nor its assets exist', async () => {
+    expect((await get(disabled, '/graphql')).status).toBe(401);
+    for (const path of assetPaths()) expect((await get(disabled, path)).status).toBe(404);
+  });
+
+  test('introspection requires a token', async () => {
+    expect((await graphql(disabled, '{ __typename }')).status).toBe(401);
+    const { data } = await graphql(
+      disabled,
+      '{ __schema { queryType { name } } }',
+      {},
+      { token: await member('a') },
+    );
+    expect(data.__schema.queryType.name).toBe('Query');
+  });
+});

@@ -1,0 +1,349 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encodeCursor } from '../../src/values/cursor.ts';
+import { graphql } from '../support/client.ts';
+import { addTargets, putContact, unreachableProviders } from '../support/delivery.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { dismiss } from '../support/inbox.ts';
+import { asMember, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member, signToken } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ...unreachableProviders, DELIVERY: 'false' });
+  token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+});
+afterAll(() => gateway.close());
+
+/** Reads a list with a filter, given as GraphQL text. */
+async function list(field: string, filter: string, selection: string, page = 'first: 100') {
+  const query = `{ platform { ${field}(${page} filter: ${filter || '{}'}) { ${selection} } } }`;
+  const { data, errors } = await graphql(gateway, query, {}, { token });
+  expect(errors).toEqual([]);
+  return data.platform[field];
+}
+
+/** Reads all pages of a list. */
+async function listAll(field: string, filter: string, node: string, size = 2) {
+  const nodes: Record<string, unknown>[] = [];
+  let after: string | null = null;
+  for (let pages = 0; pages < 100; pages += 1) {
+    const page: string = `first: ${size} ${after === null ? '' : `after: "${after}"`}`;
+    const connection = await list(
+      field,
+      filter,
+      `nodes { ${node} } edges { cursor } pageInfo { hasNextPage endCursor }`,
+      page,
+    );
+    expect(connection.nodes.length).toBeLessThanOrEqual(size);
+    expect(connection.edges).toHaveLength(connection.nodes.length);
+    nodes.push(...connection.nodes);
+    if (!connection.pageInfo.hasNextPage) return nodes;
+    after = connection.pageInfo.endCursor;
+  }
+  throw new Error('The list does not end.');
+}
+
+const key = '... on UserNotification { userId id }';
+const toKey = ({ userId, id, notificationId }: Record<string, unknown>) =>
+  `${userId}/${id ?? notificationId}`;
+
+const age = (where: string, interval: string) =>
+  gateway.database.sql(`update notification set created_at = now() - interval '${interval}' where ${where}`);
+
+describe('notifications', () => {
+  beforeAll(async () => {
+    const task = (id: string, projectId: string) => ({ task: { id, projectId } });
+    for (const [user, project] of [
+      ['n-a', 'p-1'],
+      ['n-b', 'p-2'],
+      ['n-c', 'p-1'],
+    ] as const) {
+      // The same IDs for each user.
+      await publish(gateway, user, 'task_failed', { id: 'failed', ...task('t-1', project) });
+      await publish(gateway, user, 'plan_requested', { id: 'plan', ...task('t-1', project) });
+      await publish(gateway, user, 'task_failed', { id: 'old', ...task('t-2', project) });
+      await dismiss(gateway, user, ['plan']);
+    }
+    await age(`id = 'old'`, '25 h');
+    // The position of equally old records depends on the user, then on the ID.
+    await age(`id <> 'old'`, '1 h');
+    await gateway.database.sql(
+      `update notification set created_at = date_trunc('hour', now() - interval '1 h') where id <> 'old'`,
+    );
+  });
+
+  const recent = ['n-c/plan', 'n-c/failed', 'n-b/plan', 'n-b/failed', 'n-a/plan', 'n-a/failed'];
+  const days = new Date(Date.now() - 3 * 86_400_000).toISOString();
+
+  test.each([
+    ['', recent],
+    ['{ kinds: [TASK_FAILED] }', ['n-c/failed', 'n-b/failed', 'n-a/failed']],
+    ['{ kinds: [TASK_FAILED, TASK_FAILED, PLAN_REQUESTED] }', recent],
+    ['{ kinds: [] }', []],
+    ['{ statuses: [DISMISSED] }', ['n-c/plan', 'n-b/plan', 'n-a/plan']],
+    ['{ statuses: [] }', []],
+    ['{ statuses: [DISMISSED], kinds: [TASK_FAILED] }', []],
+    ['{ projectIds: ["p-1"] }', ['n-c/plan', 'n-c/failed', 'n-a/plan', 'n-a/failed']],
+    ['{ projectIds: ["p-1"], statuses: [ACTIVE] }', ['n-c/failed', 'n-a/failed', 'n-c/old', 'n-a/old']],
+    ['{ projectIds: ["p-1", "p-2"], statuses: [ACTIVE], kinds: [PLAN_REQUESTED] }', []],
+    ['{ projectIds: ["p"] }', []],
+    ['{ projectIds: [] }', []],
+    ['{ userIds: ["n-b", "n-a"] }', ['n-b/plan', 'n-b/failed', 'n-a/plan', 'n-a/failed']],
+    ['{ userIds: ["n-b"], statuses: [ACTIVE] }', ['n-b/failed', 'n-b/old']],
+    ['{ userIds: ["n-b", "n-c"], projectIds: ["p-1"], kinds: [TASK_FAILED] }', ['n-c/failed']],
+    ['{ userIds: [] }', []],
+    [`{ since: "${days}", kinds: [TASK_FAILED], userIds: ["n-b"] }`, ['n-b/failed', 'n-b/old']],
+  ])('lists and counts those that match %s, newest first', async (filter, expected) => {
+    expect((await listAll('notifications', filter, key)).map(toKey)).toEqual(expected);
+    expect((await list('notifications', filter, 'totalCount')).totalCount).toBe(expected.length);
+  });
+
+  test('returns whole notifications of several users, also if they are large', async () => {
+    const filter = '{ kinds: [PLAN_REQUESTED] }';
+    const selection = `${key} ... on PlanRequestedNotification { payload { input } }`;
+    const small = await listAll('notifications', filter, selection);
+    expect(small).toHaveLength(3);
+    for (const userId of ['n-a', 'n-b']) {
+      await gateway.database.sql(
+        `update notification set payload_size = 2000000, payload = $2::json where id = 'plan' and user_id = $1`,
+        [userId, JSON.stringify({ toolId: 't', input: { summary: 's', plan: `of ${userId}` } })],
+      );
+    }
+    const nodes = await listAll('notifications', filter, selection, 3);
+    expect(nodes.map((node) => JSON.stringify(node))).toEqual([
+      JSON.stringify(small[0]),
+      ...['n-b', 'n-a'].map((userId) => expect.stringContaining(`of ${userId}`)),
+    ]);
+  });
+
+  test('counts at most 10,000', async () => {
+    await gateway.database.sql(
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
+                                 occurred_at, created_at, updated_at)
+       select 'n-many', 'n-' || n, n, 'task_response_ready', 'active', 't-' || n, 'p-many', 'T', '{}', 'none', now(),
+              now(), now()
+         from generate_series(1, 10001) n`,
+    );
+    for (const filter of [
+      '{ kinds: [TASK_RESPONSE_READY] }',
+      '{ userIds: ["n-many"] }',
+      '{ projectIds: ["p-many"] }',
+    ]) {
+      expect((await list('notifications', filter, 'totalCount')).totalCount).toBe(10_000);
+    }
+    await gateway.database.sql(`delete from notification where user_id = 'n-many'`);
+  });
+
+  test('a page that ends because few records match continues', async () => {
+    await gateway.database.sql(
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
+                                 occurred_at, created_at, updated_at)
+       select 'n-few-' || n % 7, 'n-' || n, n, case n % 3 when 0 then 'task_failed' else 'plan_requested' end, 'active',
+              't-' || n, case n % 1000 when 0 then 'p-few' else 'p' end, 'T', '{}', 'none',
+              now(), now() - n * interval '1 ms', now()
+         from generate_series(1, 6000) n`,
+    );
+    const query = '{ projectIds: ["p-few"] }';
+    const { nodes, pageInfo } = await list(
+      'notifications',
+      query,
+      `nodes { ${key} } pageInfo { hasNextPage }`,
+    );
+    expect(pageInfo.hasNextPage).toBe(true);
+    expect(nodes.length).toBeLessThan(6);
+    const all = await listAll('notifications', query, key, 50);
+    expect(all.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6].map((n) => `n-${n * 1000}`));
+    await gateway.database.sql(`delete from notification where user_id like 'n-few-%'`);
+  });
+});
+
+describe('deliveries', () => {
+  beforeAll(async () => {
+    await addTargets(gateway, 'd-a');
+    await putContact(gateway, 'd-b', { chatMemberId: 'U-d-b' });
+    for (const user of ['d-a', 'd-b', 'd-c']) await publish(gateway, user, 'task_failed', { id: 'n-1' });
+    const off = { emailEnabled: false, pushEnabled: true, chatDmEnabled: true };
+    await asMember(
+      gateway,
+      'd-c',
+      'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }',
+      { input: { preferences: [off] } },
+    );
+    await publish(gateway, 'd-c', 'task_failed', { id: 'n-2' });
+    await gateway.database.sql(
+      `update delivery set state = 'failed', reason = 'message_rejected' where user_id = 'd-a' and channel = 'email'`,
+    );
+    await publish(gateway, 'd-old', 'task_failed', { id: 'n-1' });
+    await age(`user_id = 'd-old'`, '25 h');
+  });
+
+  const users = '"d-a", "d-b", "d-c"';
+  const show = ({ userId, notificationId, channel, state, reason }: Record<string, unknown>) =>
+    [userId, notificationId, channel, state, reason].filter((part) => part !== null).join(' ');
+  const fields = 'userId notificationId channel state reason';
+
+  test.each([
+    [
+      `{ userIds: [${users}] }`,
+      [
+        'd-c n-2 PUSH SKIPPED NO_TARGET',
+        'd-c n-2 EMAIL SKIPPED CHANNEL_DISABLED',
+        'd-c n-2 CHAT_DM SKIPPED NO_TARGET',
+        'd-c n-1 PUSH SKIPPED NO_TARGET',
+        'd-c n-1 EMAIL SKIPPED NO_TARGET',
+        'd-c n-1 CHAT_DM SKIPPED NO_TARGET',
+        'd-b n-1 PUSH SKIPPED NO_TARGET',
+        'd-b n-1 EMAIL SKIPPED NO_TARGET',
+        'd-b n-1 CHAT_DM PENDING',
+        'd-a n-1 PUSH PENDING',
+        'd-a n-1 EMAIL FAILED MESSAGE_REJECTED',
+        'd-a n-1 CHAT_DM PENDING',
+      ],
+    ],
+    [`{ userIds: ["d-a"], states: [FAILED] }`, ['d-a n-1 EMAIL FAILED MESSAGE_REJECTED']],
+    [
+      `{ userIds: [${users}], channels: [EMAIL], states: [SKIPPED] }`,
+      [
+        'd-c n-2 EMAIL SKIPPED CHANNEL_DISABLED',
+        'd-c n-1 EMAIL SKIPPED NO_TARGET',
+        'd-b n-1 EMAIL SKIPPED NO_TARGET',
+      ],
+    ],
+    ['{ userIds: ["d-old"] }', []],
+    ['{ userIds: [] }', []],
+    ['{ states: [] }', []],
+    ['{ channels: [] }', []],
+    ['{ states: [FAILED] }', ['d-a n-1 EMAIL FAILED MESSAGE_REJECTED']],
+  ])('lists and counts those that match %s', async (filter, expected) => {
+    for (const size of [1, 2, 50]) {
+      expect((await listAll('deliveries', filter, fields, size)).map(show)).toEqual(expected);
+    }
+    expect((await list('deliveries', filter, 'totalCount')).totalCount).toBe(expected.length);
+  });
+});
+
+test('lists and counts the workspaces of all users', async () => {
+  for (const [user, status] of [
+    ['w-a', 'RUNNING'],
+    ['w-b', 'ERROR'],
+    ['w-c', 'RUNNING'],
+  ] as const) {
+    const createdAt = '2026-05-04T10:00:00.000Z';
+    await putWorkspaces(gateway, user, [workspaceInput({ status, createdAt })]);
+  }
+  await gateway.database.sql(
+    `update workspace set error_message = repeat('x', 900000) where user_id = 'w-b'`,
+  );
+  const read = async (filter: string) => {
+    const nodes = await listAll('workspaces', filter, 'userId status errorMessage');
+    expect((await list('workspaces', filter, 'totalCount')).totalCount).toBe(nodes.length);
+    return nodes.map(({ userId }) => userId);
+  };
+  expect(await read('')).toEqual(['w-c', 'w-b', 'w-a']);
+  expect(await read('{ statuses: [RUNNING] }')).toEqual(['w-c', 'w-a']);
+  expect(await read('{ statuses: [STOPPED] }')).toEqual([]);
+  expect(await read('{ statuses: [] }')).toEqual([]);
+  const [failed] = await listAll('workspaces', '{ statuses: [ERROR] }', 'errorMessage');
+  expect(failed?.errorMessage).toHaveLength(900_000);
+});
+
+describe('editorCredentials', () => {
+  beforeAll(async () => {
+    for (const user of ['e-a', 'e-b', 'e-c', 'e-d']) {
+      const query =
+        'mutation { storeEditorSubscription(input: { accessToken: "secret-access", refreshToken: "secret-refresh" }) { __typename } }';
+      await asMember(gateway, user, query);
+    }
+    const { sql } = gateway.database;
+    await sql(`update editor_credential set reauth_reason = 'token_revoked' where user_id in ('e-b', 'e-d')`);
+    await sql(`update editor_credential set key_id = 'lost' where user_id in ('e-c', 'e-d')`);
+    await sql(`update editor_credential set expires_at = '2026-05-04T10:00:00Z' where user_id = 'e-a'`);
+    await sql(`update editor_credential set expires_at = '2026-05-05T10:00:00Z' where user_id = 'e-b'`);
+    await asMember(gateway, 'e-none', 'mutation { deleteEditorAuth { __typename } }');
+  });
+
+  test.each([
+    ['', ['e-d UNREADABLE', 'e-c UNREADABLE', 'e-b NEEDS_REAUTH', 'e-a CONNECTED']],
+    ['{ states: [NEEDS_REAUTH] }', ['e-b NEEDS_REAUTH']],
+    ['{ states: [UNREADABLE] }', ['e-d UNREADABLE', 'e-c UNREADABLE']],
+    ['{ states: [CONNECTED, NEEDS_REAUTH] }', ['e-b NEEDS_REAUTH', 'e-a CONNECTED']],
+    ['{ states: [] }', []],
+    ['{ expiresBefore: "2026-05-05T10:00:00Z" }', ['e-a CONNECTED']],
+    ['{ states: [NEEDS_REAUTH], expiresBefore: "2026-05-05T10:00:00.001Z" }', ['e-b NEEDS_REAUTH']],
+  ])('lists and counts those that match %s', async (filter, expected) => {
+    const nodes = await listAll('editorCredentials', filter, 'userId state reauthReason expiresAt', 1);
+    expect(nodes.map(({ userId, state }) => `${userId} ${state}`)).toEqual(expected);
+    expect((await list('editorCredentials', filter, 'totalCount')).totalCount).toBe(expected.length);
+    const reasons = { CONNECTED: null, NEEDS_REAUTH: 'TOKEN_REVOKED', UNREADABLE: 'CREDENTIAL_UNREADABLE' };
+    for (const { state, reauthReason } of nodes) {
+      expect(reauthReason).toBe(Reflect.get(reasons, String(state)));
+    }
+  });
+});
+
+test.each([
+  ['notifications(first: 0)', 'first'],
+  ['notifications(first: 101)', 'first'],
+  ['notifications(after: "x")', 'after'],
+  [`notifications(after: "${encodeCursor([1, 'n'])}")`, 'after'],
+  [`workspaces(after: "${encodeCursor([1, 'n', 'user'])}")`, 'after'],
+  [
+    `notifications(filter: { since: "${new Date(Date.now() - 31 * 86_400_000).toISOString()}" })`,
+    'filter.since',
+  ],
+  [
+    `deliveries(filter: { since: "${new Date(Date.now() - 31 * 86_400_000).toISOString()}" })`,
+    'filter.since',
+  ],
+  ['notifications(filter: { userIds: [""] })', 'filter.userIds[0]'],
+  [`notifications(filter: { userIds: [${Array(101).fill('"u"').join(' ')}] })`, 'filter.userIds'],
+  [`deliveries(filter: { states: [${Array(101).fill('FAILED').join(' ')}] })`, 'filter.states'],
+])('rejects %s, naming the argument', async (field, location) => {
+  const { errors, data } = await graphql(
+    gateway,
+    `{ platform { ${field} { totalCount } users { totalCount } } }`,
+    {},
+    { token },
+  );
+  expect(errors).toHaveLength(1);
+  expect(errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ location }] });
+  // The other fields return data.
+  expect(data.platform).toEqual({
+    [field.split('(')[0] ?? '']: null,
+    users: { totalCount: expect.any(Number) },
+  });
+});
+
+test('a cursor of a list of one user is not a cursor of a list of all users, nor the reverse', async () => {
+  const { edges } = await list('notifications', '{ userIds: ["n-a"] }', 'edges { cursor }');
+  const own = `{ notifications(first: 1, after: "${edges[0].cursor}") { totalCount } }`;
+  const { errors } = await graphql(gateway, own, {}, { token: await member('n-a') });
+  expect(errors[0].extensions).toMatchObject({ errors: [{ location: 'after' }] });
+});
+
+test.each(['account:read platform:write', 'platform:credentials', ''])(
+  'requires platform:read, also with the scopes "%s"',
+  async (scope) => {
+    const other = await signToken({ sub: 'n-a', org_id: 'acme', scope });
+    const { errors, data } = await graphql(
+      gateway,
+      '{ platform { notifications { totalCount } } }',
+      {},
+      { token: other },
+    );
+    expect(errors[0].extensions.code).toBe('FORBIDDEN');
+    expect(data?.platform ?? null).toBeNull();
+  },
+);
+
+test('platform and each of its fields cost a point of the platform limit', async () => {
+  const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '4' }, gateway.database);
+  const query =
+    '{ platform { users { totalCount } notifications { totalCount } workspaces { totalCount } } }';
+  const first = await graphql(limited, query, {}, { token });
+  const second = await graphql(limited, '{ platform { users { totalCount } } }', {}, { token });
+  await limited.close();
+  expect(first.errors).toEqual([]);
+  expect(second.errors[0].extensions.code).toBe('RATE_LIMITED');
+});

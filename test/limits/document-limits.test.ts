@@ -1,0 +1,163 @@
+import { getIntrospectionQuery } from 'graphql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { publish } from '../support/records.ts';
+import { recordStatementsWith } from '../support/statements.ts';
+import { member } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ GRAPHIQL: 'true' });
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+const send = (query: string, variables: Record<string, unknown> = {}) =>
+  graphql(gateway, query, variables, { token });
+const repeat = (count: number, make: (index: number) => string) =>
+  Array.from({ length: count }, (_, i) => make(i)).join(' ');
+
+/** Documents with a given amount of one thing and little of everything else. */
+const documentsBySize: Record<string, (count: number) => string> = {
+  characters: (count) => '{ workspaces { totalCount } } #'.padEnd(count),
+  // A query with a selection, arguments and a list has four levels before the nested lists.
+  'nested brackets': (count) =>
+    `query ($a: JSON) { workspaces(filter: { statuses: ${'['.repeat(count - 3)}${']'.repeat(count - 3)} }) { totalCount } }`,
+  tokens: (count) =>
+    `{ workspaces(filter: { statuses: [${'RUNNING '.repeat(count - 16)}] }) { totalCount } }`,
+  operations: (count) => repeat(count, (i) => `query Q${i} { __typename }`),
+  'levels of fields': (count) =>
+    `{ __schema { types { ${'ofType { '.repeat(count - 3)} name ${'} '.repeat(count - 3)} } } }`,
+  'root fields in an operation': (count) => `{ ${'__typename '.repeat(count)} }`,
+  aliases: (count) => `{ workspaces(first: 1) { ${repeat(count, (i) => `a${i}: totalCount`)} } }`,
+  directives: (count) =>
+    `{ workspaces(first: 1) { ${repeat(count, (i) => `...F @${i % 2 ? 'skip(if: false)' : 'include(if: true)'}`)} } } fragment F on WorkspaceConnection { totalCount }`,
+  // One for the connection, and ten per field for ten records.
+  cost: (count) => `{ workspaces(first: 10) { ${repeat((count - 1) / 10, () => '__typename')} } }`,
+};
+
+test.each([
+  ['characters', 65_536],
+  ['nested brackets', 100],
+  ['tokens', 5000],
+  ['operations', 50],
+  ['levels of fields', 16],
+  ['root fields in an operation', 20],
+  ['aliases', 50],
+  ['directives', 50],
+  ['cost', 25_001 - 10],
+])('accepts a document with %s up to %i', async (name, max) => {
+  const { text } = await send(documentsBySize[name]?.(max) ?? '');
+
+  expect(text).not.toContain('exceeds the limit');
+});
+
+test.each([
+  ['tokens', 5000, 5001],
+  ['characters', 65_536, 65_537],
+  ['characters', 65_536, 1_000_000],
+  ['nested brackets', 100, 101],
+  ['nested brackets', 100, 30_000],
+  ['operations', 50, 51],
+  ['levels of fields', 16, 17],
+  ['levels of fields', 16, 90],
+  ['root fields in an operation', 20, 21],
+  ['aliases', 50, 51],
+  ['directives', 50, 51],
+  ['cost', 25_000, 25_001],
+])('rejects a document whose %s exceed %i, reporting the actual number %i', async (name, max, found) => {
+  const { status, text, errors } = await send(documentsBySize[name]?.(found) ?? '');
+
+  expect(status).toBe(400);
+  expect(JSON.parse(text)).not.toHaveProperty('data');
+  expect(errors).toEqual([
+    {
+      message: `The document exceeds the limit for ${name}: ${found}, maximum ${max}.`,
+      extensions: { code: 'BAD_REQUEST' },
+    },
+  ]);
+});
+
+const records = '{ nodes { id projectId status hardware { cpus } } }';
+
+test.each([
+  ['a literal page size', `{ workspaces(first: 3) ${records} }`, 3 * 6 + 1],
+  ['a page size given by `last`', `{ workspaces(last: 3) ${records} }`, 3 * 6 + 1],
+  ['the default page size', `{ workspaces ${records} }`, 50 * 6 + 1],
+  [
+    'the maximum for a page size in a variable',
+    `query ($n: Int) { workspaces(first: $n) ${records} }`,
+    100 * 6 + 1,
+  ],
+  ['the maximum for a page size of null', `{ workspaces(first: null) ${records} }`, 100 * 6 + 1],
+  ['the maximum for a page size above it', `{ workspaces(first: 999999) ${records} }`, 100 * 6 + 1],
+  [
+    'the maximum for an astronomical page size',
+    `{ workspaces(first: ${'9'.repeat(400)}) ${records} }`,
+    100 * 6 + 1,
+  ],
+  ['one record for a page size of zero', `{ workspaces(first: 0) ${records} }`, 6 + 1],
+  ['one record for a negative page size', `{ workspaces(first: -99999) ${records} }`, 6 + 1],
+  ['the larger of `first` and `last`', `{ workspaces(first: 2, last: 5) ${records} }`, 5 * 6 + 1],
+  [
+    'the fields of a named fragment',
+    `{ workspaces(first: 3) { ...F } } fragment F on WorkspaceConnection ${records}`,
+    3 * 6 + 1,
+  ],
+  ['the fields of an inline fragment', `{ workspaces(first: 3) { ... ${records} } }`, 3 * 6 + 1],
+])('the cost of a document includes %s', async (_what, document, cost) => {
+  // Adds a field whose cost is known and exceeds the limit.
+  const filler = ` a: ${documentsBySize.cost?.(25_001).slice(1, -1)} `;
+
+  const { errors } = await send(document.replace(/\}( fragment|$)/, `${filler} }$1`));
+
+  expect(errors[0].message).toBe(`The document exceeds the limit for cost: ${25_001 + cost}, maximum 25000.`);
+});
+
+test.each([
+  ['a query', `{ workspaces(first: 1) { ${repeat(51, (i) => `a${i}: totalCount`)} } }`],
+  [
+    'a query with too many root fields',
+    `{ ${repeat(21, (i) => `a${i}: workspaces(first: 1) { totalCount }`)} }`,
+  ],
+  [
+    'a mutation',
+    `mutation { deleteEditorAuth { editorAuth { ${repeat(51, (i) => `a${i}: needsReauth`)} } } }`,
+  ],
+])('does not run any part of a rejected document: %s', async (_what, query) => {
+  const statements = await recordStatementsWith('alice', async () => {
+    expect((await send(query)).status).toBe(400);
+  });
+
+  expect(statements).toEqual([]);
+});
+
+test('does not run mutations of a document with too many root fields', async () => {
+  const { id } = await publish(gateway, 'alice');
+
+  const { errors } = await send(
+    `mutation { ${repeat(21, (i) => `a${i}: dismissNotification(input: { id: "${id}" }) { __typename }`)} }`,
+  );
+
+  expect(errors[0].message).toContain('root fields in an operation: 21');
+  expect(await gateway.database.sql('select status from notification where id = $1', [id])).toEqual([
+    { status: 'active' },
+  ]);
+});
+
+test.each([
+  {},
+  {
+    oneOf: true,
+    inputValueDeprecation: true,
+    specifiedByUrl: true,
+    schemaDescription: true,
+    directiveIsRepeatable: true,
+  },
+])('accepts the introspection queries of tools: %o', async (options) => {
+  const { status, errors } = await graphql(gateway, getIntrospectionQuery(options));
+
+  expect([status, errors]).toEqual([200, []]);
+});

@@ -1,0 +1,158 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { KeyedSemaphore, ReadScheduler } from '../../src/quota/read-scheduler.ts';
+import { graphql } from '../support/client.ts';
+import { waitingSessions } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway } from '../support/gateway.ts';
+import { recordStatementsWith } from '../support/statements.ts';
+import { member } from '../support/tokens.ts';
+
+test('runs reads of a key in order, with limited concurrency, and returns each result', async () => {
+  const read = fc.record({ key: fc.constantFrom('a', 'b'), turns: fc.nat(5), fails: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(read, { maxLength: 40 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (reads, limit) => {
+        const semaphore = new KeyedSemaphore(limit);
+        const running = { a: 0, b: 0 };
+        const started: number[] = [];
+        const ends = await Promise.allSettled(
+          reads.map(({ key, turns: length, fails }, index) =>
+            semaphore.run(key, async () => {
+              started.push(index);
+              running[key] += 1;
+              expect(running[key]).toBeLessThanOrEqual(limit);
+              for (let passed = 0; passed < length; passed += 1) await nextTurn();
+              running[key] -= 1;
+              if (fails) throw new Error(`read ${index}`);
+              return index;
+            }),
+          ),
+        );
+        expect(ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message))).toEqual(
+          reads.map(({ fails }, index) => (fails ? `read ${index}` : index)),
+        );
+        for (const key of ['a', 'b']) {
+          const own = started.filter((index) => reads[index]?.key === key);
+          expect(own).toEqual(own.toSorted((one, other) => one - other));
+        }
+      },
+    ),
+  );
+});
+
+test('pauses after a long list for a multiple of the time that reading took, not of the wait for a slot', async () => {
+  const scheduler = new ReadScheduler();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const others = Array.from({ length: 4 }, () => scheduler.run('alice', () => promise));
+  const readList = () => {
+    const list = { page: {}, isContinued: false, etag: '', next: { limit: 1 }, end: undefined, readMs: 0 };
+    return scheduler.runPart(
+      'alice',
+      list,
+      () => undefined,
+      (leave) => leave(),
+    );
+  };
+  const first = readList();
+  const since = performance.now();
+  await eventually(() => expect(performance.now() - since).toBeGreaterThan(100));
+  resolve();
+  await Promise.all([...others, first]);
+
+  const second = performance.now();
+  await readList();
+
+  // The pause after a wait of 100 ms would have been a second.
+  expect(performance.now() - second).toBeLessThan(500);
+});
+
+test('runs the next long list of a caller when the first is sent', async () => {
+  const scheduler = new ReadScheduler();
+  const { promise: sent, resolve: leave } = Promise.withResolvers<void>();
+  const createList = () => ({
+    page: {},
+    isContinued: false,
+    etag: '',
+    next: { limit: 1 },
+    end: undefined,
+    readMs: 0,
+  });
+  const first = createList();
+  await scheduler.runPart(
+    'alice',
+    first,
+    () => undefined,
+    (left) => void sent.then(left),
+  );
+  let isRead = false;
+  const second = scheduler.runPart(
+    'alice',
+    createList(),
+    () => {
+      isRead = true;
+    },
+    (left) => left(),
+  );
+  first.isContinued = true;
+  await scheduler.runPart(
+    'alice',
+    first,
+    () => nextTurn(),
+    (left) => left(),
+  );
+  await scheduler.runPart(
+    'bob',
+    createList(),
+    () => nextTurn(),
+    (left) => left(),
+  );
+  expect(isRead).toBe(false);
+  leave();
+  await second;
+  expect(isRead).toBe(true);
+});
+
+test('runs at most four concurrent account reads per caller, and completes all of them', async () => {
+  const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '0', DATABASE_TIMEOUT_MS: '60000' });
+  const { database } = gateway;
+  const locker = new pg.Client({ connectionString: database.url });
+  await locker.connect();
+  try {
+    await database.sql(`insert into user_revision (user_id) values ('alice')`);
+    const token = await member('alice');
+    const aliases = Array.from(
+      { length: 20 },
+      (_, index) => `a${index}: notifications(first: 1) { totalCount }`,
+    );
+    await locker.query('begin; lock table notification');
+    const replies: ReturnType<typeof graphql>[] = [];
+    const statements = await recordStatementsWith('alice', async () => {
+      replies.push(graphql(gateway, `{ ${aliases.join(' ')} }`, {}, { token }));
+      await eventually(async () => expect(await waitingSessions(database)).toBeGreaterThan(0));
+      // Statements are not pipelined behind one that has taken 20 ms.
+      const waitingSince = performance.now();
+      await eventually(() => expect(performance.now() - waitingSince).toBeGreaterThan(20));
+      // Another user's reads do not wait.
+      const { status } = await graphql(
+        gateway,
+        '{ editorAuth { needsReauth } }',
+        {},
+        { token: await member('bob') },
+      );
+      expect(status).toBe(200);
+    });
+    expect(statements).toHaveLength(4);
+    await locker.query('rollback');
+    const [reply] = await Promise.all(replies);
+    expect(reply?.errors).toEqual([]);
+    expect(Object.values(reply?.data)).toEqual(Array(20).fill({ totalCount: 0 }));
+  } finally {
+    await locker.end();
+    await gateway.close();
+  }
+});

@@ -1,0 +1,176 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { graphql, rest } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { scrape } from '../support/metrics.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
+import { freePort, hasRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import { AUDIENCE, ISSUER, jwks, member } from '../support/tokens.ts';
+
+const READS = 3;
+const UNAVAILABLE = 'Redis is unreachable; rate limits are counted per process';
+const AVAILABLE = 'Redis is connected again; rate limits are shared';
+/** Far less than if every request waited for a Redis that does not reply. */
+const MAX_MS = 5000;
+const REQUESTS = 50;
+
+let database: TestDatabase;
+let settings: Record<string, string>;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  settings = {
+    DATABASE_URL: database.url,
+    AUTH_JWKS: JSON.stringify(jwks),
+    AUTH_ISSUER: ISSUER,
+    AUTH_AUDIENCE: AUDIENCE,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    RATE_LIMIT_READS_PER_MINUTE: String(READS),
+    GRAPHIQL: 'false',
+  };
+});
+afterAll(() => database.drop());
+
+type Address = { address: string };
+
+async function requestOverRest(gateway: Address, user: string) {
+  return (await rest(gateway, 'GET', '/user/workspaces', { token: await member(user) })).status;
+}
+
+async function requestOverGraphQL(gateway: Address, user: string) {
+  return (await graphql(gateway, '{ workspaces { totalCount } }', {}, { token: await member(user) })).status;
+}
+
+/** Sends one request more than the limit allows. */
+async function expectLimit(gateway: Address) {
+  const user = randomUUID();
+  const statuses = [];
+  for (let count = 0; count <= READS; count += 1) statuses.push(await requestOverRest(gateway, user));
+  expect(statuses).toEqual([200, 200, 200, 429]);
+}
+
+const messages = (gateway: TestGateway) => gateway.logLines().map((line) => JSON.parse(line).msg);
+const readRedisMessages = (gateway: TestGateway) => messages(gateway).filter((text) => /^Redis/.test(text));
+
+if (!hasRedis) process.stdout.write('redis.test.ts: redis-server was not found on the PATH, skipping.\n');
+
+describe.skipIf(!hasRedis)(
+  `with Redis${hasRedis ? '' : ' (skipped: redis-server was not found on the PATH)'}`,
+  () => {
+    let redis: TestRedis;
+    let first: TestGateway;
+    let second: GatewayProcess;
+    beforeAll(async () => {
+      redis = await startRedis();
+      first = await startTestGateway({ ...settings, REDIS_URL: redis.url }, database);
+      second = await startGatewayProcess({ ...settings, REDIS_URL: redis.url });
+    });
+    afterAll(async () => {
+      await first.close();
+      await second.stop();
+      await redis.kill();
+    });
+
+    /** Waits until requests to one gateway count towards the limit of the other. */
+    const waitUntilShared = () =>
+      vi.waitFor(
+        async () => {
+          const user = randomUUID();
+          for (let count = 0; count < READS; count += 1) await requestOverRest(first, user);
+          expect(await requestOverGraphQL(second, user)).toBe(429);
+        },
+        { timeout: 10_000 },
+      );
+
+    test('two processes share one limit over REST and GraphQL', async () => {
+      await waitUntilShared();
+      const user = randomUUID();
+      const statuses = [
+        await requestOverRest(first, user),
+        await requestOverGraphQL(second, user),
+        await requestOverGraphQL(first, user),
+        await requestOverRest(second, user),
+        await requestOverGraphQL(second, user),
+        await requestOverRest(first, user),
+      ];
+      expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);
+    });
+
+    test('while Redis is down, limits are counted in memory, and shared again after its restart', async () => {
+      await waitUntilShared();
+      first.logLines().length = 0;
+      await redis.kill();
+      await expectLimit(first);
+      await expectLimit(second);
+      await eventually(() => expect(readRedisMessages(first)).toEqual([UNAVAILABLE]));
+      const scraped = await scrape(first);
+      expect(scraped.sum('gateway_redis_up')).toBe(0);
+      expect(scraped.sum('gateway_rate_limit_fallbacks_total')).toBeGreaterThanOrEqual(READS);
+
+      await redis.start();
+      await waitUntilShared();
+      expect(readRedisMessages(first)).toEqual([UNAVAILABLE, AVAILABLE]);
+      expect((await scrape(first)).sum('gateway_redis_up')).toBe(1);
+    });
+
+    test('if Redis stops replying, only the first request waits for it, and limits are shared again on recovery', async () => {
+      await waitUntilShared();
+      first.logLines().length = 0;
+      redis.suspend();
+      try {
+        const started = performance.now();
+        for (let count = 0; count < REQUESTS; count += 1)
+          expect(await requestOverRest(first, randomUUID())).toBe(200);
+        expect(performance.now() - started).toBeLessThan(MAX_MS);
+        await expectLimit(first);
+        expect(readRedisMessages(first)).toEqual([UNAVAILABLE]);
+      } finally {
+        redis.resume();
+      }
+      await waitUntilShared();
+      expect(readRedisMessages(first)).toEqual([UNAVAILABLE, AVAILABLE]);
+    });
+
+    test('a process exits on SIGTERM, whether or not Redis replies', async () => {
+      const environment = { ...settings, REDIS_URL: redis.url };
+      expect(await requestOverRest(second, randomUUID())).toBe(200);
+      expect(await second.stop()).toMatchObject({ status: 0, stderr: '' });
+
+      second = await startGatewayProcess(environment);
+      expect(await requestOverRest(second, randomUUID())).toBe(200);
+      redis.suspend();
+      try {
+        const started = performance.now();
+        expect(await second.stop()).toMatchObject({ status: 0, stderr: '' });
+        expect(performance.now() - started).toBeLessThan(MAX_MS);
+      } finally {
+        redis.resume();
+      }
+    });
+  },
+);
+
+test('with an unreachable REDIS_URL the gateway starts, logs it once without the password, serves and stops', async () => {
+  const url = `redis://user:pass-word@localhost:${await freePort()}`;
+  const gateway = await startGatewayProcess({ ...settings, REDIS_URL: url });
+  await gateway.waitForOutput(new RegExp(UNAVAILABLE));
+  await expectLimit(gateway);
+  const { status, stdout, stderr } = await gateway.stop();
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  const lines = stdout.split('\n').filter((line) => line.includes('Redis'));
+  expect(lines).toHaveLength(1);
+  expect(JSON.parse(lines[0] ?? '').err.message).toContain('ECONNREFUSED');
+  expect(stdout).not.toContain('pass-word');
+});
+
+test('with a REDIS_URL of another service the gateway starts, logs it once and serves', async () => {
+  const other = await startTestGateway({}, database);
+  const url = `redis://${new URL(other.address).host}`;
+  const gateway = await startTestGateway({ ...settings, REDIS_URL: url }, database);
+  await eventually(() => expect(readRedisMessages(gateway)).toEqual([UNAVAILABLE]));
+  await expectLimit(gateway);
+  expect(readRedisMessages(gateway)).toEqual([UNAVAILABLE]);
+  await gateway.close();
+  await other.close();
+});

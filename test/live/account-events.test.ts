@@ -1,0 +1,349 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type AccountCursor,
+  canResume,
+  formatAccountCursor,
+  parseAccountCursor,
+} from '../../src/account-events/account-cursor.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { renewEpoch } from '../../src/revisions/database-epoch.ts';
+import { rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { dismiss } from '../support/inbox.ts';
+import {
+  asPlatform,
+  deleteUser,
+  publish,
+  putWorkspaces,
+  resolve,
+  workspaceInput,
+} from '../support/records.ts';
+import { openStream, type SseStream, subscribe } from '../support/sse.ts';
+import { member, signToken } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+/** A second gateway on the same database. */
+let second: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  second = await startTestGateway({}, gateway.database);
+});
+afterAll(async () => {
+  await second.close();
+  await gateway.close();
+});
+
+const SUBSCRIPTION = `subscription ($after: String, $types: [AccountEventType!]) {
+  accountEvents(after: $after, types: $types) { cursor content {
+    __typename
+    ... on StreamStart { resumed }
+    ... on NotificationEvent { type notification { ... on UserNotification { id status } } }
+    ... on NotificationCounts { total openRequests byKind { kind count } cursor }
+    ... on WorkspaceEvent { workspaceId workspace { id status } }
+    ... on EditorAuthEvent { editorAuth { auth { type } } }
+  } }
+}`;
+
+type Options = { after?: string; types?: string[] };
+
+const open = async (user: string, options: Options = {}, at = gateway) =>
+  openStream(at, SUBSCRIPTION, options, { token: await member(user) });
+
+async function take(stream: SseStream) {
+  const { data, errors } = await stream.take();
+  expect(errors).toEqual([]);
+  return data.accountEvents;
+}
+
+/** Returns the next events of a stream, without their cursors. */
+async function takeContents(stream: SseStream, count: number) {
+  const contents = [];
+  while (contents.length < count) contents.push((await take(stream)).content);
+  return contents;
+}
+
+const start = (resumed: boolean) => ({ __typename: 'StreamStart', resumed });
+const notification = (id: string, status: string, type: string) => ({
+  __typename: 'NotificationEvent',
+  type,
+  notification: { id, status },
+});
+const counts = (total: number, openRequests = 0) =>
+  expect.objectContaining({ __typename: 'NotificationCounts', total, openRequests });
+const workspace = (id: string, status: string) => ({
+  __typename: 'WorkspaceEvent',
+  workspaceId: id,
+  workspace: { id, status },
+});
+const editor = (type: string) => ({ __typename: 'EditorAuthEvent', editorAuth: { auth: { type } } });
+
+/** Sorts contents by type and ID. */
+const sort = (contents: object[]) =>
+  contents.toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
+
+const connectEditor = async (user: string) =>
+  rest(gateway, 'PUT', '/editor/auth/subscription', {
+    token: await member(user),
+    body: { accessToken: 'access-secret', refreshToken: 'refresh-secret' },
+  });
+const removeWorkspace = (userId: string, id: string) =>
+  asPlatform(
+    gateway,
+    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
+    { input: { userId, id, deletedAt: new Date(Date.now() + 60_000).toISOString() } },
+  );
+
+test('delivers changes of notifications, counts, workspaces and the editor in one stream', async () => {
+  const user = randomUUID();
+  const before = await publish(gateway, user, 'task_failed');
+  const stream = await open(user);
+  expect(await takeContents(stream, 1)).toEqual([start(false)]);
+
+  const { id } = await publish(gateway, user, 'plan_requested');
+  expect(await takeContents(stream, 2)).toEqual([notification(id, 'ACTIVE', 'CREATED'), counts(2, 1)]);
+  await dismiss(gateway, user, [before.id]);
+  expect(await takeContents(stream, 2)).toEqual([
+    notification(before.id, 'DISMISSED', 'DISMISSED'),
+    counts(1, 1),
+  ]);
+  const input = workspaceInput();
+  await putWorkspaces(gateway, user, [input]);
+  expect(await takeContents(stream, 1)).toEqual([workspace(input.id, 'RUNNING')]);
+  await connectEditor(user);
+  expect(await takeContents(stream, 1)).toEqual([editor('SUBSCRIPTION')]);
+  await removeWorkspace(user, input.id);
+  expect(await takeContents(stream, 1)).toEqual([
+    { __typename: 'WorkspaceEvent', workspaceId: input.id, workspace: null },
+  ]);
+  stream.close();
+});
+
+test('resumes all types after any event, on another gateway', async () => {
+  const user = randomUUID();
+  const kept = workspaceInput();
+  const deleted = workspaceInput();
+  await putWorkspaces(gateway, user, [kept, deleted]);
+  const first = await open(user);
+  const { cursor } = await take(first);
+  first.close();
+
+  const failed = await publish(gateway, user, 'task_failed');
+  const asked = await publish(gateway, user, 'question_requested');
+  await putWorkspaces(gateway, user, [
+    { ...kept, status: 'STOPPED', updatedAt: new Date(Date.now() + 1000).toISOString() },
+  ]);
+  await removeWorkspace(user, deleted.id);
+  await connectEditor(user);
+
+  const stream = await open(user, { after: cursor }, second);
+  expect((await take(stream)).content).toEqual(start(true));
+  const missed: { content: object; cursor: string }[] = [];
+  while (missed.length < 6) missed.push(await take(stream));
+  stream.close();
+  expect(sort(missed.map(({ content }) => content))).toMatchObject(
+    sort([
+      notification(failed.id, 'ACTIVE', 'CREATED'),
+      notification(asked.id, 'ACTIVE', 'CREATED'),
+      { __typename: 'NotificationCounts', total: 2, openRequests: 1 },
+      workspace(kept.id, 'STOPPED'),
+      { __typename: 'WorkspaceEvent', workspaceId: deleted.id, workspace: null },
+      editor('SUBSCRIPTION'),
+    ]),
+  );
+  // Every cursor resumes with the events after it, none of them lost or repeated. Those of different types may be in
+  // another order.
+  for (const [index, { cursor: after }] of missed.entries()) {
+    const resumed = await open(user, { after }, index % 2 ? gateway : second);
+    const [begin, ...rest] = await takeContents(resumed, missed.length - index);
+    expect(begin).toEqual(start(true));
+    expect(sort(rest)).toEqual(sort(missed.slice(index + 1).map(({ content }) => content)));
+    resumed.close();
+  }
+  const last = await open(user, { after: missed.at(-1)?.cursor ?? '' });
+  const { id } = await publish(gateway, user, 'task_failed');
+  expect(await takeContents(last, 2)).toEqual([start(true), notification(id, 'ACTIVE', 'CREATED')]);
+  last.close();
+});
+
+test('a stream before the first change of a user resumes from its cursor', async () => {
+  const user = randomUUID();
+  const stream = await open(user);
+  const { cursor } = await take(stream);
+  const { id } = await publish(gateway, user, 'task_failed');
+  expect(await takeContents(stream, 2)).toEqual([notification(id, 'ACTIVE', 'CREATED'), counts(1)]);
+  stream.close();
+
+  const resumed = await open(user, { after: cursor });
+  expect(await takeContents(resumed, 3)).toEqual([
+    start(true),
+    notification(id, 'ACTIVE', 'CREATED'),
+    counts(1),
+  ]);
+  resumed.close();
+});
+
+describe('types', () => {
+  test('deliver only what they select, and a later stream with more types misses nothing', async () => {
+    const user = randomUUID();
+    const stream = await open(user, { types: ['COUNTS'] });
+    await take(stream);
+    const { id } = await publish(gateway, user, 'task_failed');
+    const input = workspaceInput();
+    await putWorkspaces(gateway, user, [input]);
+    const event = await take(stream);
+    expect(event.content).toEqual(counts(1));
+    stream.close();
+
+    const all = await open(user, { after: event.cursor });
+    expect(await takeContents(all, 3)).toEqual([
+      start(true),
+      notification(id, 'ACTIVE', 'CREATED'),
+      workspace(input.id, 'RUNNING'),
+    ]);
+    all.close();
+  });
+
+  test('may be none: the stream begins and delivers nothing', async () => {
+    const user = randomUUID();
+    const stream = await open(user, { types: [] });
+    expect(await takeContents(stream, 1)).toEqual([start(false)]);
+    await publish(gateway, user);
+    await deleteUser(gateway, user);
+    expect(await stream.ended).toBe('complete');
+    expect(stream.results).toHaveLength(1);
+  });
+
+  test('without membership, the editor is left out, and refused if it is named', async () => {
+    const user = randomUUID();
+    const token = await signToken({ sub: user });
+    const stream = await openStream(gateway, SUBSCRIPTION, {}, { token });
+    await take(stream);
+    await connectEditor(user);
+    const { id } = await publish(gateway, user, 'task_failed');
+    expect(await takeContents(stream, 1)).toEqual([notification(id, 'ACTIVE', 'CREATED')]);
+    stream.close();
+
+    const refused = await subscribe(gateway, SUBSCRIPTION, { types: ['COUNTS', 'EDITOR_AUTH'] }, { token });
+    expect(refused.errors).toMatchObject([{ extensions: { code: 'ORG_MEMBERSHIP_REQUIRED' } }]);
+  });
+});
+
+describe('a cursor that cannot be resumed begins a stream now, and says so', () => {
+  test('after the user was deleted', async () => {
+    const user = randomUUID();
+    await publish(gateway, user);
+    const stream = await open(user);
+    const { cursor } = await take(stream);
+    await deleteUser(gateway, user);
+    expect(await stream.ended).toBe('complete');
+    await publish(gateway, user);
+
+    const later = await open(user, { after: cursor });
+    expect(await takeContents(later, 1)).toEqual([start(false)]);
+    const { id } = await publish(gateway, user, 'task_failed');
+    expect(await takeContents(later, 1)).toEqual([notification(id, 'ACTIVE', 'CREATED')]);
+    later.close();
+  });
+
+  test('after the epoch of the database was renewed', async () => {
+    const user = randomUUID();
+    await publish(gateway, user);
+    const stream = await open(user);
+    const { cursor } = await take(stream);
+    const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
+    await renewEpoch(database.fork());
+    await database.close();
+    await publish(gateway, user);
+    expect(await stream.ended).toBe('complete');
+
+    const later = await open(user, { after: cursor });
+    expect(await takeContents(later, 1)).toEqual([start(false)]);
+    later.close();
+  });
+
+  test('if it is ahead of the latest change', async () => {
+    const user = randomUUID();
+    await publish(gateway, user);
+    const stream = await open(user);
+    const { epoch, seen } = parseAccountCursor((await take(stream)).cursor);
+    stream.close();
+    const after = formatAccountCursor({ epoch, seen: { ...seen, workspaces: 9 } });
+    const later = await open(user, { after });
+    expect(await takeContents(later, 1)).toEqual([start(false)]);
+    later.close();
+  });
+});
+
+test.each([
+  ['text', 'x'],
+  ['a cursor of notificationEvents', Buffer.from('["e",1]').toString('base64url')],
+  ['a negative revision', Buffer.from('["e",1,-1,1,1]').toString('base64url')],
+])('rejects %s as a cursor', async (_name, after) => {
+  const { errors } = await subscribe(gateway, SUBSCRIPTION, { after }, { token: await member('alice') });
+  expect(errors).toMatchObject([
+    {
+      extensions: {
+        code: 'VALIDATION_FAILED',
+        errors: [{ location: 'after', message: 'must be a cursor of `accountEvents`' }],
+      },
+    },
+  ]);
+});
+
+test('a stream that is read slowly ends in the same state as the database', async () => {
+  const user = randomUUID();
+  const stream = await open(user);
+  await take(stream);
+  const ids = await Promise.all(
+    Array.from({ length: 40 }, async (_none, i) => {
+      const task = { id: `task-${i}`, projectId: 'project' };
+      const { id } = await publish(gateway, user, 'task_failed', { task });
+      if (i % 2 === 0) await resolve(gateway, user, task.id);
+      return id;
+    }),
+  );
+  const shown = new Map<string, string>();
+  let total = -1;
+  while (total !== 20 || [...shown.values()].filter((status) => status === 'RESOLVED').length < 20) {
+    const { content } = await take(stream);
+    if (content.__typename === 'NotificationCounts') total = content.total;
+    else shown.set(content.notification.id, content.notification.status);
+  }
+  expect([...shown.keys()].sort()).toEqual(ids.sort());
+  stream.close();
+});
+
+describe('the cursor', () => {
+  const revision = fc.nat({ max: 1e9 });
+  const cursors = fc.record({
+    epoch: fc.constantFrom('', 'a.b', 'a.c'),
+    seen: fc.record({
+      notifications: revision,
+      counts: revision,
+      workspaces: revision,
+      editorAuth: revision,
+    }),
+  });
+
+  test('survives formatting', () => {
+    fc.assert(
+      fc.property(cursors, (cursor) => {
+        expect(parseAccountCursor(formatAccountCursor(cursor))).toEqual(cursor);
+      }),
+    );
+  });
+
+  const seen = { notifications: 2, counts: 2, workspaces: 2, editorAuth: 2 };
+  const latest: AccountCursor = { epoch: 'a', seen };
+  test.each<[string, AccountCursor, boolean]>([
+    ['equal', latest, true],
+    ['behind', { epoch: 'a', seen: { ...seen, counts: 1 } }, true],
+    ['ahead', { epoch: 'a', seen: { ...seen, counts: 3 } }, false],
+    ['of another epoch', { epoch: 'b', seen }, false],
+    ['of before the first change', { epoch: '', seen: { ...seen, counts: 0 } }, true],
+  ])('is resumed: %s', (_name, cursor, expected) => {
+    expect(canResume(cursor, latest)).toBe(expected);
+  });
+});

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type Announcements, recordAnnouncements } from '../support/announcements.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type EditingProxy, startEditingProxy } from '../support/editing-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { changeNotifications, createInbox, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import { scrape } from '../support/metrics.ts';
+import { startGatewayProcess } from '../support/process.ts';
+import { asPlatform, payloads, publish } from '../support/records.ts';
+import { recordStatements } from '../support/statements.ts';
+
+/* Announcements are hints. Without them every subscriber still receives all changes, only later. */
+
+const SWEEP_MS = 500;
+
+let database: TestDatabase;
+let gateway: TestGateway;
+let announced: Announcements;
+let proxies: EditingProxy[];
+beforeAll(async () => {
+  proxies = [];
+  database = await createTestDatabase();
+  gateway = await startTestGateway({ LIVE_SWEEP_MS: String(SWEEP_MS) }, database);
+  announced = await recordAnnouncements(database);
+});
+afterAll(async () => {
+  await announced.close();
+  await gateway.close();
+  await Promise.all(proxies.map((proxy) => proxy.close()));
+  await database.drop();
+});
+
+/** Returns the database URL of a proxy that edits what the gateway sends. */
+async function startProxyUrl(edit: (text: string) => string | 'hold'): Promise<string> {
+  const url = new URL(database.url);
+  const proxy = await startEditingProxy(Number(url.port), (sent) => {
+    const text = sent.toString('latin1');
+    const edited = edit(text);
+    if (edited === 'hold') return 'hold';
+    return edited === text ? sent : Buffer.from(edited, 'latin1');
+  });
+  proxies.push(proxy);
+  url.port = String(proxy.port);
+  return url.href;
+}
+
+test('an event is delayed but not lost if the gateway is killed between commit and announcement', async () => {
+  // The gateway's announcements never reach PostgreSQL; everything else does.
+  const url = await startProxyUrl((text) => (text.includes('pg_notify') ? 'hold' : text));
+  const killed = await startGatewayProcess({
+    ...settingsFor(database),
+    DATABASE_URL: url,
+    LOG_LEVEL: 'error',
+  });
+  const inboxes = [createInbox('killed'), createInbox('killed')];
+  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
+
+  for (let number = 0; number < 8; number += 1) await changeNotifications(killed, 'killed', number);
+  await killed.stop('SIGKILL');
+
+  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) inbox.unsubscribe();
+  expect(announced.changes().filter(([user]) => user === 'killed')).toEqual([]);
+});
+
+test('subscribers of other gateways miss nothing if the announcing session is repeatedly terminated', async () => {
+  const writer = await startTestGateway({}, database);
+  const inbox = createInbox('ended');
+  await inbox.subscribe(gateway);
+  let ended = 0;
+  for (let number = 0; number < 30; number += 1) {
+    await changeNotifications(writer, 'ended', number);
+    if (number % 5 !== 2) continue;
+    const rows = await database.sql(
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and query like 'begin; set local%'`,
+    );
+    ended += rows.length;
+  }
+
+  expect(ended).toBeGreaterThan(3);
+  await inbox.expectToConverge(database);
+  inbox.unsubscribe();
+  await writer.close();
+});
+
+test('if announcements are not arriving, a gateway logs it once, stays ready, and delivers events by sweeping', async () => {
+  // Like PgBouncer in transaction mode: `LISTEN` succeeds, but no notification arrives.
+  const url = await startProxyUrl((text) => text.replace('listen account_changes', 'listen account_changed'));
+  const unannounced = await startTestGateway(
+    { DATABASE_URL: url, LIVE_SWEEP_MS: String(SWEEP_MS) },
+    database,
+  );
+  const warnings = () =>
+    unannounced.logLines().filter((line) => line.includes('announcements are not arriving'));
+  await eventually(() => expect(warnings()).toHaveLength(1));
+
+  const ready = await fetch(`${unannounced.address}/readyz`);
+  expect(ready.status).toBe(200);
+  expect(await ready.json()).toMatchObject({
+    status: 'ready',
+    checks: { live_events: 'announcements are not arriving' },
+  });
+  expect((await scrape(unannounced)).sum('gateway_listener_up')).toBe(0);
+
+  const stream = await subscribeToNotifications(unannounced, 'unannounced');
+  await publish(gateway, 'unannounced', 'task_failed', { id: 'of another' });
+  expect((await nextEvent(stream)).notification.id).toBe('of another');
+  await publish(unannounced, 'unannounced', 'task_failed', { id: 'of its own' });
+  expect((await nextEvent(stream)).notification.id).toBe('of its own');
+  stream.close();
+  expect(warnings()).toHaveLength(1);
+  await unannounced.close();
+});
+
+test('announces the changes of one request together', async () => {
+  const users = Array.from({ length: 40 }, (_, index) => `together-${index}`);
+  const before = announced.payloads();
+  const query =
+    'mutation ($input: PublishNotificationsInput!) { publishNotifications(input: $input) { results { created } } }';
+  const notifications = users.map((userId) => ({
+    userId,
+    task: { id: 'task-1', projectId: 'project-1' },
+    title: 'A title',
+    payload: payloads.task_failed,
+  }));
+  await asPlatform(gateway, query, { input: { notifications } });
+  const ofTest = () => announced.changes().filter(([user]) => users.includes(user));
+  await eventually(() => expect(ofTest()).toHaveLength(users.length));
+  // A few of the gateway's own messages, which contain no changes, may be sent in between.
+  expect(announced.payloads() - before).toBeLessThan(5);
+});
+
+test('reads the changes of many subscribers together', async () => {
+  const users = Array.from({ length: 40 }, (_, index) => `woken-${index}`);
+  const streams = await Promise.all(users.map((user) => subscribeToNotifications(gateway, user)));
+  const statements = await recordStatements(async () => {
+    // Stored without an announcement.
+    await database.sql(
+      `with users as (
+         insert into user_revision (user_id, notifications) select unnest($1::text[]), 1 returning user_id)
+       insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                                 occurred_at, created_at, updated_at)
+       select user_id, 'n', 1, 'task_failed', 'active', 't', 'p', 'A title', '{"taskStatus":"errored"}',
+              now(), now(), now() from users`,
+      [users],
+    );
+    for (const stream of streams) expect((await nextEvent(stream)).notification.id).toBe('n');
+  });
+
+  const isOfUsers = (value: unknown) => Array.isArray(value) && value.some((item) => users.includes(item));
+  const reads = statements.filter(({ text, values }) => text.startsWith('select') && values.some(isOfUsers));
+  // Streams whose first read comes after the insert need no announcement.
+  expect(reads.filter(({ text }) => text.includes('join')).length).toBeLessThanOrEqual(4);
+  expect(reads.length).toBeLessThanOrEqual(10);
+  for (const stream of streams) stream.close();
+});
+
+test('ends the streams of a deleted user even without an announcement', async () => {
+  await publish(gateway, 'erased');
+  const stream = await subscribeToNotifications(gateway, 'erased');
+  await database.sql(`delete from user_revision where user_id = 'erased'`);
+  expect(await vi.waitFor(() => stream.ended, { timeout: 10_000 })).toBe('complete');
+});

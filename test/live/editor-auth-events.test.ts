@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordAnnouncements } from '../support/announcements.ts';
+import { rest } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { asPlatform, credentialVersion } from '../support/records.ts';
+import { openStream, type SseStream } from '../support/sse.ts';
+import { member } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const pair = { accessToken: 'access-secret', refreshToken: 'refresh-secret' };
+const subscribe = async (user: string, at = gateway) =>
+  openStream(
+    at,
+    'subscription { editorAuthEvents { editorAuth { auth { type } needsReauth reauthReason } } }',
+    {},
+    {
+      token: await member(user),
+    },
+  );
+const store = async (user: string) =>
+  rest(gateway, 'PUT', '/editor/auth/subscription', { token: await member(user), body: pair });
+const remove = async (user: string) => rest(gateway, 'DELETE', '/editor/auth', { token: await member(user) });
+const fail = async (userId: string) =>
+  asPlatform(
+    gateway,
+    `mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { applied } }`,
+    { input: { userId, version: await credentialVersion(gateway, userId), reason: 'TOKEN_REVOKED' } },
+  );
+
+async function readState(stream: SseStream) {
+  const { data, errors } = await stream.take();
+  expect(errors).toEqual([]);
+  const { auth, needsReauth, reauthReason } = data.editorAuthEvents.editorAuth;
+  return [auth.type, needsReauth, reauthReason];
+}
+
+test('sends the current state first, then each change: stored, failed, refreshed, deleted', async () => {
+  const stream = await subscribe('flow');
+  expect(await readState(stream)).toEqual(['NONE', false, null]);
+  await store('flow');
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
+  await fail('flow');
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', true, 'TOKEN_REVOKED']);
+  await asPlatform(
+    gateway,
+    `mutation ($version: ID!) { refreshEditorCredential(input: {
+      userId: "flow", version: $version, accessToken: "a", refreshToken: "r"
+    }) { version } }`,
+    { version: await credentialVersion(gateway, 'flow') },
+  );
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
+  await remove('flow');
+  expect(await readState(stream)).toEqual(['NONE', false, null]);
+  stream.close();
+});
+
+test('sends no event if the state does not change', async () => {
+  await store('same');
+  const stream = await subscribe('same');
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
+  await store('same');
+  await fail('same');
+  await remove('same');
+  await remove('same');
+  await store('same');
+  await fail('same');
+
+  let last = await readState(stream);
+  while (last[1] !== true) last = await readState(stream);
+
+  // Intermediate states may be skipped, but no state may be sent twice in a row.
+  const states = stream.results.map(({ data }) => JSON.stringify(data));
+  expect(states.filter((state, index) => state === states[index - 1])).toEqual([]);
+  stream.close();
+});
+
+test('reports a credential whose key is not configured as unreadable', async () => {
+  await store('unreadable');
+  const keys = `other:${randomBytes(32).toString('base64')}`;
+  const other = await startTestGateway({ ENCRYPTION_KEYS: keys }, gateway.database);
+  const stream = await subscribe('unreadable', other);
+
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', true, 'CREDENTIAL_UNREADABLE']);
+  await other.close();
+});
+
+test('neither announcements nor events contain tokens', async () => {
+  const announced = await recordAnnouncements(gateway.database);
+  const stream = await subscribe('secret');
+  await readState(stream);
+  await store('secret');
+  await readState(stream);
+
+  const ofUsers = () => announced.changes().filter(([user]) => user !== '');
+  await eventually(() => expect(ofUsers()).toEqual([['secret', 'editorAuth', 1]]));
+  expect(JSON.stringify(stream.results)).not.toMatch(/secret/);
+  await announced.close();
+  stream.close();
+});

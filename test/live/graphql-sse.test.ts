@@ -1,0 +1,54 @@
+import { createClient } from 'graphql-sse';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { scrape } from '../support/metrics.ts';
+import { publish } from '../support/records.ts';
+import { member, signToken } from '../support/tokens.ts';
+
+/* The gateway works with the reference client of GraphQL over SSE without changes to it. */
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ MAX_SUBSCRIBERS: '1' });
+});
+afterAll(() => gateway.close());
+
+const query = 'subscription { notificationEvents { type notification { ... on UserNotification { id } } } }';
+const connectClient = (token: string, onConnected: () => void = () => undefined) =>
+  createClient({
+    url: `${gateway.address}/graphql`,
+    retryAttempts: 0,
+    headers: { Authorization: `Bearer ${token}` },
+    on: { connected: onConnected },
+  });
+
+test('a client receives events in order and frees a slot by disconnecting', async () => {
+  for (const round of [1, 2]) {
+    const connected = Promise.withResolvers<void>();
+    const client = connectClient(await member('alice'), connected.resolve);
+    const events = client.iterate({ query });
+    const first = events.next();
+    await connected.promise;
+    const ids = [`a-${round}`, `b-${round}`];
+    for (const id of ids) await publish(gateway, 'alice', 'task_failed', { id });
+
+    const results = [(await first).value, (await events.next()).value];
+
+    expect(results).toEqual(
+      ids.map((id) => ({ data: { notificationEvents: { type: 'CREATED', notification: { id } } } })),
+    );
+    await events.return?.();
+    client.dispose();
+    await expect.poll(async () => (await scrape(gateway)).sum('gateway_live_subscribers')).toBe(0);
+  }
+});
+
+test('a client receives an error when its token expires, and the stream completes', async () => {
+  const exp = Math.ceil(Date.now() / 1000) + 1;
+  const events = connectClient(await signToken({ sub: 'expiring', exp })).iterate({ query });
+
+  const result = await events.next();
+
+  expect(result.value).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] });
+  expect((await events.next()).done).toBe(true);
+});

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordAnnouncements } from '../support/announcements.ts';
+import { graphql } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import {
+  changeNotifications,
+  createInbox,
+  currentCursor,
+  dismiss,
+  nextEvent,
+  readRevision,
+  subscribeToNotifications,
+} from '../support/inbox.ts';
+import { asMember, publish, resolve } from '../support/records.ts';
+import { openStream } from '../support/sse.ts';
+import { member } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const task = { id: 'task', projectId: 'project' };
+
+test('an event contains its type, the notification, the counts of active notifications and a cursor', async () => {
+  const fragment =
+    '... on PlanRequestedNotification { id status title task { id projectId } payload { toolId } }';
+  const stream = await openStream(
+    gateway,
+    `subscription { notificationEvents { type cursor counts { total byKind { kind count } } notification { ${fragment} } } }`,
+    {},
+    { token: await member('whole') },
+  );
+  await publish(gateway, 'whole', 'plan_requested', { id: 'n', task });
+
+  expect(await nextEvent(stream)).toEqual({
+    type: 'CREATED',
+    cursor: expect.any(String),
+    counts: {
+      total: 1,
+      byKind: [
+        { kind: 'PLAN_REQUESTED', count: 1 },
+        { kind: 'QUESTION_REQUESTED', count: 0 },
+        { kind: 'TASK_FAILED', count: 0 },
+        { kind: 'TASK_RESPONSE_READY', count: 0 },
+      ],
+    },
+    notification: { id: 'n', status: 'ACTIVE', title: 'A title', task, payload: { toolId: 'tool-1' } },
+  });
+  stream.close();
+});
+
+test('publishing, superseding, resolving and dismissing send events in the order of their revisions', async () => {
+  const user = 'steps';
+  const stream = await subscribeToNotifications(gateway, user);
+  const next = async () => {
+    const { type, notification, counts, cursor } = await nextEvent(stream);
+    return [type, notification.id, counts.total, readRevision(cursor)];
+  };
+
+  await publish(gateway, user, 'plan_requested', { id: 'a', task });
+  expect(await next()).toEqual(['CREATED', 'a', 1, 1]);
+  await publish(gateway, user, 'plan_requested', { id: 'b', task });
+  expect([await next(), await next()]).toEqual([
+    ['RESOLVED', 'a', 1, 2],
+    ['CREATED', 'b', 1, 3],
+  ]);
+  await resolve(gateway, user, task.id);
+  expect(await next()).toEqual(['RESOLVED', 'b', 0, 4]);
+  await asMember(gateway, user, 'mutation { dismissNotification(input: { id: "a" }) { __typename } }');
+  expect(await next()).toEqual(['DISMISSED', 'a', 0, 5]);
+  await dismiss(gateway, user, ['b']);
+  expect(await next()).toEqual(['DISMISSED', 'b', 0, 6]);
+  stream.close();
+});
+
+test('without `after` a subscription sends only later changes', async () => {
+  await publish(gateway, 'now', 'task_failed', { id: 'before' });
+  const stream = await subscribeToNotifications(gateway, 'now');
+  await publish(gateway, 'now', 'task_failed', { id: 'later' });
+
+  expect((await nextEvent(stream)).notification.id).toBe('later');
+  stream.close();
+});
+
+test('with `after` each notification changed since is sent once in its current state, followed by later changes', async () => {
+  const user = 'since';
+  await publish(gateway, user, 'task_failed', { id: 'untouched' });
+  const after = await currentCursor(gateway, user);
+  for (const id of ['a', 'b', 'c']) await publish(gateway, user, 'task_failed', { id });
+  await dismiss(gateway, user, ['a']);
+
+  const stream = await subscribeToNotifications(gateway, user, after);
+  const seen = [await nextEvent(stream), await nextEvent(stream), await nextEvent(stream)];
+  await publish(gateway, user, 'task_failed', { id: 'live' });
+  seen.push(await nextEvent(stream));
+
+  expect(seen.map(({ type, notification }) => `${notification.id} ${type}`)).toEqual([
+    'b CREATED',
+    'c CREATED',
+    'a DISMISSED',
+    'live CREATED',
+  ]);
+  stream.close();
+});
+
+test('sends all changes once, even if they are read in several batches', async () => {
+  const user = 'many';
+  const { sql } = gateway.database;
+  await publish(gateway, user, 'task_failed', { id: 'first' });
+  const after = await currentCursor(gateway, user);
+  await sql(
+    `insert into notification
+     select (jsonb_populate_record(n, jsonb_build_object('id', 'n-' || i, 'task_id', 't-' || i, 'revision', i))).*
+       from notification n, generate_series(2, 351) i where user_id = $1`,
+    [user],
+  );
+  await sql('update user_revision set notifications = 351 where user_id = $1', [user]);
+
+  const stream = await subscribeToNotifications(gateway, user, after);
+  const revisions: number[] = [];
+  while (revisions.length < 350) revisions.push(readRevision((await nextEvent(stream)).cursor));
+
+  expect(revisions).toEqual(Array.from({ length: 350 }, (_none, index) => index + 2));
+  stream.close();
+});
+
+test('several subscribers receive all of many concurrent changes', async () => {
+  const user = 'burst';
+  const inboxes = Array.from({ length: 4 }, () => createInbox(user));
+  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
+
+  await Promise.all(
+    Array.from({ length: 40 }, (_none, number) => changeNotifications(gateway, user, number)),
+  );
+
+  for (const inbox of inboxes) await inbox.expectToConverge(gateway.database);
+  for (const inbox of inboxes) inbox.unsubscribe();
+});
+
+test('announces a change to other gateways after its commit, and announces nothing if nothing changed', async () => {
+  const user = 'rolled';
+  const announced = await recordAnnouncements(gateway.database);
+  await publish(gateway, user, 'task_failed', { id: 'n', task, title: 'One' });
+  await publish(gateway, user, 'task_failed', { id: 'n', task, title: 'One' });
+  await expect(publish(gateway, user, 'task_failed', { id: 'n', task, title: 'Another' })).rejects.toThrow();
+  await dismiss(gateway, user, ['n']);
+  await dismiss(gateway, user, ['n']);
+
+  const ofUser = () => announced.changes().filter(([owner]) => owner === user);
+  await eventually(() => expect(ofUser().at(-1)).toEqual([user, 'notifications', 2]));
+  // Changes within a few milliseconds are announced together, with the last revision.
+  const revisions = ofUser().map(([, , revision]) => revision);
+  expect([[1, 2], [2]]).toContainEqual(revisions);
+  await announced.close();
+});
+
+test('a user receives no events of other users', async () => {
+  const stream = await subscribeToNotifications(gateway, 'mine');
+  await publish(gateway, 'theirs', 'task_failed', { id: 'theirs' });
+  await publish(gateway, 'mine', 'task_failed', { id: 'mine' });
+
+  expect((await nextEvent(stream)).notification.id).toBe('mine');
+  stream.close();
+});
+
+test.each(['', 'x', 'WzEsMl0=', 'WzEsLTJd', 'e30', 'WzEsMiwzXQ'])(
+  'rejects the invalid cursor `after: "%s"`',
+  async (after) => {
+    const query = 'subscription ($after: String) { notificationEvents(after: $after) { cursor } }';
+
+    const headers = { Accept: 'text/event-stream, application/json' };
+    const reply = await graphql(gateway, query, { after }, { token: await member('bad'), headers });
+
+    expect(reply.errors[0].extensions).toEqual({
+      code: 'VALIDATION_FAILED',
+      errors: [{ location: 'after', message: 'must be an event cursor', value: after }],
+    });
+  },
+);

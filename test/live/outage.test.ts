@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import {
+  changeNotifications,
+  createInbox,
+  type Inbox,
+  nextEvent,
+  subscribeToNotifications,
+} from '../support/inbox.ts';
+import { startProxy, type TestProxy } from '../support/proxy.ts';
+import { asPlatform, publish } from '../support/records.ts';
+
+const TIMEOUT_MS = 300;
+
+/** Always reaches the database; all changes are made through it. */
+let writer: TestGateway;
+let proxy: TestProxy;
+/** Reaches the database through the proxy; all clients subscribe here. */
+let gateway: TestGateway;
+beforeAll(async () => {
+  writer = await startTestGateway();
+  const url = new URL(writer.database.url);
+  proxy = await startProxy(Number(url.port));
+  url.port = String(proxy.port);
+  gateway = await startTestGateway(
+    { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) },
+    writer.database,
+  );
+});
+afterEach(() => proxy.setState('open'));
+afterAll(async () => {
+  await gateway.close();
+  await proxy.close();
+  await writer.close();
+});
+
+/** Creates three subscribers that start without any events. */
+async function subscribeInboxes(user: string): Promise<Inbox[]> {
+  const inboxes = Array.from({ length: 3 }, () => createInbox(user));
+  await Promise.all(inboxes.map((inbox) => eventually(() => inbox.subscribe(gateway))));
+  return inboxes;
+}
+
+async function expectAllToConverge(inboxes: readonly Inbox[]): Promise<void> {
+  for (const inbox of inboxes) await inbox.expectToConverge(writer.database);
+  for (const inbox of inboxes) inbox.unsubscribe();
+}
+
+const waitForEvents = (inboxes: readonly Inbox[], count: number) =>
+  eventually(() => expect(inboxes[0]?.revisions.length).toBeGreaterThan(count));
+
+/** Makes many changes in three concurrent sequences, and calls `disturb` during each third of them. */
+async function burst(user: string, disturb: () => Promise<unknown>): Promise<void> {
+  for (let round = 0; round < 3; round += 1) {
+    const lanes = Array.from({ length: 3 }, async (_none, lane) => {
+      for (let number = 0; number < 5; number += 1)
+        await changeNotifications(writer, user, round * 15 + lane * 5 + number);
+    });
+    await Promise.all([...lanes, disturb()]);
+  }
+}
+
+/** Subscribes once the gateway reaches its database: on a busy machine its short timeout may pass before. */
+const subscribeWhenReachable = (target: TestGateway, user: string) =>
+  eventually(() => subscribeToNotifications(target, user));
+
+const findSessions = (condition: string, action = 'pid') =>
+  writer.database.sql(
+    `select ${action} from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and ${condition}`,
+  );
+const listening = `(query ilike 'listen %' or query = 'select 1')`;
+
+test('subscribers miss nothing if the listening connection is repeatedly terminated during a burst', async () => {
+  const inboxes = await subscribeInboxes('listening');
+  await publish(writer, 'listening');
+  await waitForEvents(inboxes, 0);
+  let terminated = 0;
+
+  await burst('listening', async () => {
+    const ended = await eventually(async () => {
+      const rows = await findSessions(listening, 'pg_terminate_backend(pid, 5000)');
+      expect(rows.length).toBeGreaterThan(0);
+      return rows;
+    });
+    terminated += ended.length;
+  });
+
+  expect(terminated).toBeGreaterThanOrEqual(3);
+  await expectAllToConverge(inboxes);
+});
+
+test('subscribers miss nothing if all sessions are terminated during a burst, as at a restart of PostgreSQL', async () => {
+  const inboxes = await subscribeInboxes('restart');
+  await publish(writer, 'restart');
+  await waitForEvents(inboxes, 0);
+  for (let number = 0; number < 12; number += 1) {
+    const working = changeNotifications(writer, 'restart', number).catch(() => undefined);
+    if (number % 4 === 1) await findSessions('true', 'pg_terminate_backend(pid, 5000)');
+    await working;
+  }
+  await eventually(() => publish(writer, 'restart'));
+
+  await expectAllToConverge(inboxes);
+});
+
+test.each([
+  ['closes every connection and refuses new ones', 'refuse'],
+  ['stops replying', 'stall'],
+] as const)(
+  'subscribers miss nothing if the database %s during a burst and recovers',
+  async (_what, state) => {
+    const inboxes = await subscribeInboxes(state);
+    await publish(writer, state);
+    await waitForEvents(inboxes, 0);
+
+    await burst(state, () => proxy.setState(state));
+    await proxy.setState('open');
+
+    await expectAllToConverge(inboxes);
+  },
+);
+
+test('clients can subscribe as soon as the database is reachable again', async () => {
+  await proxy.setState('refuse');
+  await expect(subscribeToNotifications(gateway, 'early')).rejects.toThrow('500');
+  await proxy.setState('open');
+  const stream = await subscribeWhenReachable(gateway, 'early');
+  await publish(writer, 'early', 'task_failed', { id: 'n' });
+
+  expect((await nextEvent(stream)).notification.id).toBe('n');
+  stream.close();
+});
+
+test('streams of users deleted while the gateway could not listen are ended afterwards, even if a user exists again', async () => {
+  const users = ['deleted', 'recreated'];
+  for (const user of users) for (let n = 0; n < 3; n += 1) await publish(writer, user);
+  const streams = await Promise.all(users.map((user) => subscribeWhenReachable(gateway, user)));
+  await proxy.setState('refuse');
+  for (const userId of users) {
+    await asPlatform(
+      writer,
+      'mutation ($userId: ID!) { deleteUser(input: { userId: $userId }) { deleted } }',
+      {
+        userId,
+      },
+    );
+  }
+  await publish(writer, 'recreated');
+  await proxy.setState('open');
+
+  expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(['complete', 'complete']);
+});
+
+test('a gateway stops within the timeout while its database does not reply', async () => {
+  const url = new URL(writer.database.url);
+  url.port = String(proxy.port);
+  const stopping = await startTestGateway(
+    { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) },
+    writer.database,
+  );
+  const stream = await subscribeWhenReachable(stopping, 'stopping');
+  await proxy.setState('stall');
+
+  await stopping.close();
+
+  expect(await stream.ended).toBe('complete');
+});
+
+test('ignores invalid messages on the announcement channel', async () => {
+  const stream = await subscribeWhenReachable(gateway, 'steady');
+  for (const payload of ['', 'x', 'null', '{}', '{"user":1}', '{"user":"steady","topic":"weather"}']) {
+    await writer.database.sql('select pg_notify($1, $2)', ['account_changes', payload]);
+  }
+  await publish(writer, 'steady', 'task_failed', { id: 'n' });
+
+  expect((await nextEvent(stream)).notification.id).toBe('n');
+  stream.close();
+});

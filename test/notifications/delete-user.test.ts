@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { entities } from '../../src/entities.ts';
+import { graphql, rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { changeNotifications, currentCursor, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import {
+  asPlatform,
+  deleteUser as deleteUserAt,
+  publish,
+  putWorkspaces,
+  resolve,
+  workspaceInput,
+} from '../support/records.ts';
+import { openStream } from '../support/sse.ts';
+import { updateStatistics } from '../support/statistics.ts';
+import { member } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const deleteUser = (userId: string) => deleteUserAt(gateway, userId);
+
+async function fill(user: string): Promise<void> {
+  const token = await member(user);
+  await publish(gateway, user, 'task_failed', { id: 'n' });
+  await resolve(gateway, user, 'task', 'ANSWERED_ELSEWHERE', new Date().toISOString());
+  const [id = ''] = await putWorkspaces(gateway, user, [workspaceInput(), workspaceInput()]);
+  await asPlatform(
+    gateway,
+    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
+    { input: { userId: user, id, deletedAt: new Date().toISOString() } },
+  );
+  const preferences = { preferences: [] };
+  await rest(gateway, 'PUT', '/user/notification-preferences', { token, body: preferences });
+  const store =
+    'mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) { __typename } }';
+  expect((await graphql(gateway, store, {}, { token })).errors).toEqual([]);
+  await asPlatform(
+    gateway,
+    'mutation ($input: PutContactInput!) { putContact(input: $input) { __typename } }',
+    { input: { userId: user, email: 'a@example.com' } },
+  );
+  await gateway.database.sql(
+    `insert into push_subscription values ($1, $1, 'push.example.com', '', 'k1', now(), now())`,
+    [user],
+  );
+  await gateway.database.sql(
+    `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at, updated_at)
+     values ($1, 'n', 'email', '', 'email', 'pending', now(), now(), now(), now())`,
+    [user],
+  );
+}
+
+/** Tables with rows of users. */
+const tables = entities.filter(({ meta }) => 'userId' in meta.properties);
+
+/** No rows in any table. */
+const nothing = Object.fromEntries(tables.map(({ meta }) => [meta.tableName, 0]));
+
+/** The event of the deletion, which replaces those of the user. */
+const onlyItsEvent = { ...nothing, platform_event: 1 };
+
+/** Counts a user's rows in every table with a `user_id` column. */
+async function countRows(user: string): Promise<Record<string, number>> {
+  const tables = await gateway.database.sql(
+    `select table_name as name from information_schema.columns where column_name = 'user_id' and table_schema = 'public'`,
+  );
+  const counts = tables.map(async ({ name }): Promise<[string, number]> => {
+    const [row] = await gateway.database.sql(`select count(*)::int as n from ${name} where user_id = $1`, [
+      user,
+    ]);
+    return [String(name), Number(row?.n)];
+  });
+  return Object.fromEntries(await Promise.all(counts));
+}
+
+test("deletes the user's rows in every table except for its event, and no rows of other users; the user's counts in the next sweep", async () => {
+  await fill('deleted');
+  await fill('other');
+  await updateStatistics(gateway.database);
+  const others = await countRows('other');
+  expect(Object.values(others).every((count) => count > 0)).toBe(true);
+  expect(Object.keys(others)).toHaveLength(tables.length);
+
+  expect(await deleteUser('deleted')).toBe(true);
+  await updateStatistics(gateway.database);
+
+  expect(await countRows('deleted')).toEqual(onlyItsEvent);
+  expect(await countRows('other')).toEqual(others);
+});
+
+test('returns false for an unknown or deleted user, and stores nothing', async () => {
+  expect(await deleteUser('nobody')).toBe(false);
+  await fill('once');
+  expect([await deleteUser('once'), await deleteUser('once')]).toEqual([true, false]);
+
+  expect([await countRows('once'), await countRows('nobody')]).toEqual([onlyItsEvent, nothing]);
+});
+
+test('ends all of the user’s subscriptions on every gateway, but not those of others', async () => {
+  const second = await startTestGateway({}, gateway.database);
+  await fill('watching');
+  const token = await member('watching');
+  const streams = await Promise.all(
+    [gateway, second].flatMap((at) => [
+      openStream(at, 'subscription { notificationEvents { cursor } }', {}, { token }),
+      openStream(at, 'subscription { workspaceEvents { workspaceId } }', {}, { token }),
+      openStream(at, 'subscription { editorAuthEvents { editorAuth { needsReauth } } }', {}, { token }),
+    ]),
+  );
+  const other = await subscribeToNotifications(second, 'bystander');
+
+  await deleteUser('watching');
+
+  expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(Array(6).fill('complete'));
+  await publish(gateway, 'bystander', 'task_failed', { id: 'n' });
+  expect((await nextEvent(other)).notification.id).toBe('n');
+  other.close();
+  await second.close();
+});
+
+test('old cursors of a deleted user miss no changes after the user is created again', async () => {
+  for (const id of ['a', 'b', 'c']) await publish(gateway, 'back', 'task_failed', { id });
+  const old = await currentCursor(gateway, 'back');
+  await deleteUser('back');
+  const between = await subscribeToNotifications(gateway, 'back', old);
+  await publish(gateway, 'back', 'task_failed', { id: 'new' });
+  const later = await subscribeToNotifications(gateway, 'back', old);
+
+  for (const stream of [between, later]) {
+    expect(await nextEvent(stream)).toMatchObject({ notification: { id: 'new' }, counts: { total: 1 } });
+    stream.close();
+  }
+});
+
+test('concurrent changes succeed, and the last deletion leaves no rows except for its event', async () => {
+  const user = 'concurrent';
+  const token = await member(user);
+  const update = () =>
+    rest(gateway, 'PUT', '/user/notification-preferences', {
+      token,
+      body: { preferences: [{ email_enabled: false, push_enabled: true, chat_dm_enabled: true }] },
+    });
+
+  const replies = await Promise.all(
+    Array.from({ length: 12 }, async (_none, number) => {
+      await changeNotifications(gateway, user, number);
+      const { status } = await update();
+      if (number % 3 === 0) await deleteUser(user);
+      return status;
+    }),
+  );
+  await deleteUser(user);
+
+  expect(new Set(replies)).toEqual(new Set([200]));
+  expect(await countRows(user)).toEqual(onlyItsEvent);
+});

@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { asMember, asPlatform, publish } from '../support/records.ts';
+import { member } from '../support/tokens.ts';
+
+/* The `input` of a payload is foreign JSON, which is returned unchanged, with its keys in order. */
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+/** Publishes an input and reads it over both APIs, as JSON text. */
+async function roundTrip(userId: string, kind: 'planRequested' | 'questionRequested', input: object) {
+  const { id } = await publish(gateway, userId, 'task_failed', {
+    payload: { [kind]: { toolId: 'tool', input } },
+  });
+  const token = await member(userId);
+  const { body } = await rest(gateway, 'GET', '/user/notifications?limit=1', { token });
+  const { notification } = await asMember(
+    gateway,
+    userId,
+    `query ($id: ID!) { notification(id: $id) {
+      ... on PlanRequestedNotification { payload { input } }
+      ... on QuestionRequestedNotification { payload { input } }
+    } }`,
+    { id },
+  );
+  return [body.notifications[0].payload.input, notification.payload.input].map((read) =>
+    JSON.stringify(read),
+  );
+}
+
+const extras: [what: string, extra: object][] = [
+  ['keys in another than alphabetical order', { zebra: 1, apple: 2, Mango: 3, _: 4 }],
+  ['names of wire fields', { tool_id: 'x', toolId: 'y', created_at: 1, multiSelect: [] }],
+  ['enum values', { status: 'ACTIVE', kind: 'plan_requested' }],
+  ['values of every type', { a: null, b: false, c: 0, d: -1.5e-7, e: '', f: [], g: {}, h: 2 ** 53 - 1 }],
+  ['text from all Unicode planes', { text: '漢字 \u{1F600} \u0001 \u2028 "quoted" \\ \u{FFFF}' }],
+  ['an empty key', { '': { '': '' } }],
+  ['names of Object.prototype', { constructor: 1, toString: 2, hasOwnProperty: { valueOf: 3 } }],
+  ['strings that look like timestamps or numbers', { time: '2026-01-01T00:00:00+02:00', number: '1e3' }],
+  ['64 levels', { deep: Array.from({ length: 62 }).reduce<object>((inner) => ({ inner }), ['x']) }],
+  ['many members', Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`key-${2000 - n}`, n]))],
+];
+
+test.each(extras)('returns an input with %s unchanged over both APIs', async (what, extra) => {
+  const plan = { plan: 'P', ...extra, summary: 'S' };
+  const questions = { ...extra, questions: [] };
+  for (const read of await roundTrip(what, 'planRequested', plan)) expect(read).toBe(JSON.stringify(plan));
+  for (const read of await roundTrip(what, 'questionRequested', questions)) {
+    expect(read).toBe(JSON.stringify(questions));
+  }
+});
+
+test('returns any JSON object unchanged', async () => {
+  const storable = (json: unknown) => !/\\u0000|\\ud[89a-f]|__proto__/i.test(JSON.stringify(json));
+  const key = fc.string({ unit: fc.constantFrom('a', 'B', '_', ' ', '"', '\\', '漢', '\u{1F600}') });
+  const values = fc.dictionary(key, fc.jsonValue({ maxDepth: 5 })).filter(storable);
+  await fc.assert(
+    fc.asyncProperty(values, async (extra) => {
+      const plan = JSON.parse(JSON.stringify({ ...extra, plan: 'P', summary: 'S' }));
+      for (const read of await roundTrip('anything', 'planRequested', plan)) {
+        expect(read).toBe(JSON.stringify(plan));
+      }
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test('accepts an input as a literal with variables inside', async () => {
+  await asPlatform(
+    gateway,
+    `mutation ($plan: String) { publishNotification(input: {
+      userId: "literal", title: "T", task: { id: "t", projectId: "p" }
+      payload: { planRequested: { toolId: "tool", input: {
+        summary: "S", plan: $plan, list: [1, -2.5, true, null, "x"], nested: { z: 1, a: {} }
+      } } }
+    }) { created } }`,
+    { plan: 'P' },
+  );
+
+  const { body } = await rest(gateway, 'GET', '/user/notifications', { token: await member('literal') });
+
+  const expected = {
+    summary: 'S',
+    plan: 'P',
+    list: [1, -2.5, true, null, 'x'],
+    nested: { z: 1, a: {} },
+  };
+  expect(JSON.stringify(body.notifications[0].payload.input)).toBe(JSON.stringify(expected));
+});
+
+test('plan and summary are read from the input', async () => {
+  await publish(gateway, 'taken', 'plan_requested', {
+    payload: { planRequested: { toolId: 't', input: { summary: 'My summary', plan: 'My plan' } } },
+  });
+  const { body } = await rest(gateway, 'GET', '/user/notifications', { token: await member('taken') });
+  expect(body.notifications[0].payload).toMatchObject({ summary: 'My summary', plan: 'My plan' });
+});

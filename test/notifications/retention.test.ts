@@ -1,0 +1,182 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { deleteBatch } from '../../src/notifications/retention.ts';
+import { toTime } from '../../src/values/time.ts';
+import { createTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway } from '../support/gateway.ts';
+
+let database: TestDatabase;
+let opened: Database;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  opened = await openDatabase({ url: database.url, poolSize: 5, timeoutMs: 5000 });
+});
+afterAll(async () => {
+  await opened.close();
+  await database.drop();
+});
+
+/** Inserts a user's notifications with a status, last changed a number of days ago. */
+async function store(user: string, status: string, count: number, days: number): Promise<void> {
+  await database.sql(
+    `insert into user_revision (user_id, notifications) values ($1, 1) on conflict do nothing`,
+    [user],
+  );
+  await database.sql(
+    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                               occurred_at, created_at, updated_at)
+     select $1, $2 || '-' || $4::int || '-' || n, 1, 'task_failed', $2, $2 || '-' || $4::int || '-' || n, 'p', 'T', '{}',
+            now() - interval '1000 days', now() - interval '1000 days', now() - $4::int * interval '1 day'
+       from generate_series(1, $3::int) n`,
+    [user, status, count, days],
+  );
+}
+
+async function readIds(user: string): Promise<unknown[]> {
+  const rows = await database.sql('select id from notification where user_id = $1 order by id', [user]);
+  return rows.map(({ id }) => id);
+}
+
+const readRevision = async (user: string) =>
+  (await database.sql('select notifications::int as n from user_revision where user_id = $1', [user]))[0]?.n;
+const before = () => toTime(new Date(Date.now() - 90 * 86_400_000));
+const announce = () => undefined;
+const remove = () => deleteBatch({ database: opened, isUpgraded: true, announce }, before());
+
+test('removes notifications resolved or dismissed more than NOTIFICATION_RETENTION_DAYS ago', async () => {
+  for (const status of ['active', 'resolved', 'dismissed']) {
+    await store('alice', status, 1, 31);
+    await store('bob', status, 1, 29);
+  }
+
+  const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '30' }, database);
+  await eventually(async () => expect(await readIds('alice')).toEqual(['active-31-1']));
+  await gateway.close();
+
+  expect(await readIds('bob')).toEqual(['active-29-1', 'dismissed-29-1', 'resolved-29-1']);
+  expect([await readRevision('alice'), await readRevision('bob')]).toEqual([2, 1]);
+});
+
+test('removes nothing with NOTIFICATION_RETENTION_DAYS=0', async () => {
+  await store('kept', 'dismissed', 1, 30_000);
+
+  const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '0' }, database);
+  await gateway.close();
+
+  expect(await readIds('kept')).toHaveLength(1);
+  await remove();
+});
+
+test('keeps open requests of dismissed notifications, and removes settled ones', async () => {
+  await store('asked', 'dismissed', 5, 91);
+  await database.sql(
+    `update notification set kind = 'plan_requested',
+       request_state = (array['open', 'answered', 'expired', 'withdrawn'])[right(id, 1)::int]
+     where user_id = 'asked'`,
+  );
+
+  expect(await remove()).toBe(3);
+  // The state of the last one is not known yet.
+  expect(await readIds('asked')).toEqual(['dismissed-91-1', 'dismissed-91-5']);
+  await database.sql(`delete from notification where user_id = 'asked'`);
+});
+
+test('removes batches of one user each, and each batch increments the user’s revision', async () => {
+  await store('many', 'resolved', 1200, 200);
+  await store('few', 'dismissed', 3, 100);
+
+  const batches = [await remove(), await remove(), await remove(), await remove(), await remove()];
+
+  expect(batches).toEqual([500, 500, 200, 3, undefined]);
+  expect([await readRevision('many'), await readRevision('few')]).toEqual([4, 2]);
+  expect([...(await readIds('many')), ...(await readIds('few'))]).toEqual([]);
+});
+
+/** Runs `work` while another session holds the locks of a statement. */
+async function whileLocked(statement: string, work: (locker: pg.Client) => Promise<void>): Promise<void> {
+  const locker = new pg.Client({ connectionString: database.url });
+  await locker.connect();
+  try {
+    await locker.query('begin');
+    await locker.query(statement);
+    await work(locker);
+  } finally {
+    await locker.end();
+  }
+}
+
+test('several gateways remove every notification once, without waiting for each other', async () => {
+  await store('shared', 'resolved', 2000, 200);
+  let removed = 0;
+  const work = async () => {
+    while ((await readIds('shared')).length > 0) {
+      const batch = await remove();
+      removed += batch ?? 0;
+    }
+  };
+
+  await Promise.all([work(), work(), work()]);
+
+  expect(removed).toBe(2000);
+  expect(await readRevision('shared')).toBe(5);
+});
+
+test('does not wait longer than the database timeout for locked records', async () => {
+  await store('locked', 'resolved', 1, 200);
+  const shortTimeout = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 200 });
+  await whileLocked(`select from user_revision where user_id = 'locked' for update`, async () => {
+    await expect(
+      deleteBatch({ database: shortTimeout, isUpgraded: true, announce }, before()),
+    ).rejects.toThrow(/lock timeout|statement timeout/);
+  });
+  await shortTimeout.close();
+
+  expect(await remove()).toBe(1);
+});
+
+test('a removal whose connection is lost fails, and the next one opens a new connection', async () => {
+  await store('lost', 'resolved', 1, 200);
+  const single = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 5000 });
+  const removeAlone = () => deleteBatch({ database: single, isUpgraded: true, announce }, before());
+  await whileLocked(`select from user_revision where user_id = 'lost' for update`, async (locker) => {
+    const failed = expect(removeAlone()).rejects.toThrow(/terminat/);
+    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
+    await locker.query(
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    await failed;
+  });
+
+  expect(await removeAlone()).toBe(1);
+  await single.close();
+});
+
+test('does not recreate a user who is deleted concurrently', async () => {
+  await store('leaving', 'resolved', 1, 200);
+  let batch: Promise<number | undefined> | undefined;
+  await whileLocked(`delete from user_revision where user_id = 'leaving'`, async (locker) => {
+    await locker.query(`delete from notification where user_id = 'leaving'`);
+    batch = remove();
+    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
+    await locker.query('commit');
+  });
+
+  expect(await batch).toBeUndefined();
+  expect(await readRevision('leaving')).toBeUndefined();
+});
+
+test('removes resolutions by the time of the call that stored them, not by `before`', async () => {
+  await database.sql(
+    `insert into task_resolution (user_id, task_id, kind, resolved_before, resolved_by, updated_at)
+     values ('forgets', 'old', 'task_failed', now(), 'answered', now() - interval '91 days'),
+            ('forgets', 'new', 'task_failed', now() - interval '300 days', 'answered', now() - interval '89 days')`,
+  );
+
+  const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '90' }, database);
+  const kept = () => database.sql(`select task_id from task_resolution where user_id = 'forgets'`);
+  await eventually(async () => expect(await kept()).toEqual([{ task_id: 'new' }]));
+  await gateway.close();
+});

@@ -1,0 +1,558 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ConfigError, readConfig, settingNames } from '../../src/config.ts';
+import { version } from '../../src/version.ts';
+import { makeFolder, removeFolder } from '../support/folder.ts';
+import { readRepositoryFile } from '../support/settings-file.ts';
+import { jwks } from '../support/tokens.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await makeFolder();
+});
+afterAll(() => removeFolder(folder));
+
+const keyText = 'QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY=';
+
+function collectIssues(environment: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.issues;
+    throw error;
+  }
+  return [];
+}
+
+test('every setting has a development default', () => {
+  expect(readConfig({})).toEqual({
+    production: false,
+    host: '127.0.0.1',
+    port: 4000,
+    publicUrl: null,
+    databaseUrl: null,
+    dataDir: '.data',
+    databasePoolSize: 10,
+    databaseTimeoutMs: 5000,
+    isUpgraded: true,
+    keySet: { kind: 'development' },
+    issuer: null,
+    audience: null,
+    orgClaim: 'org_id',
+    scopes: {
+      claims: ['scope', 'scp'],
+      prefix: '',
+      signIn: ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'],
+      required: false,
+    },
+    encryptionKeys: null,
+    taskClaims: null,
+    limits: { reads: 600, writes: 120, platform: 0, tasks: 30 },
+    redisUrl: null,
+    corsOrigins: [],
+    maxSubscribers: 10_000,
+    liveSweepMs: 5000,
+    notificationRetentionDays: 90,
+    delivery: { sends: true, email: null, push: null, chat: null, appUrl: null },
+    reusePort: false,
+    graphiql: true,
+    metrics: { kind: 'open' },
+    readyDelayMs: 0,
+    shutdownDelayMs: 0,
+    shutdownGraceMs: 10_000,
+    logLevel: 'info',
+    admin: null,
+    warnings: [],
+  });
+});
+
+test('reads every variable', () => {
+  const variables = {
+    NODE_ENV: 'production',
+    HOST: '0.0.0.0',
+    PORT: '0',
+    PUBLIC_URL: 'https://example.test/account/',
+    DATABASE_URL: 'postgres://user:word@db.test/gateway',
+    DATA_DIR: '/data',
+    DATABASE_POOL_SIZE: '3',
+    DATABASE_TIMEOUT_MS: '100',
+    OLDEST_GATEWAY_VERSION: '0.3.0',
+    AUTH_JWKS_URL: 'https://issuer.test/keys',
+    AUTH_ISSUER: 'https://issuer.test',
+    AUTH_AUDIENCE: 'gateway',
+    AUTH_ORG_CLAIM: 'organization',
+    AUTH_SCOPE_CLAIMS: 'scp  https://issuer.test/permissions ',
+    AUTH_SCOPE_PREFIX: 'https://gateway.test/',
+    AUTH_SIGN_IN_SCOPES: 'openid aws.cognito.signin.user.admin',
+    AUTH_REQUIRE_SCOPES: 'true',
+    AUTH_TASK_USER_CLAIM: 'https://issuer.test/user',
+    AUTH_TASK_CLAIM: 'task',
+    ENCRYPTION_KEYS: `new:${keyText}, old:${keyText}`,
+    REDIS_URL: 'redis://redis.test:6379',
+    CORS_ORIGINS: 'https://one.test, https://two.test',
+    MAX_SUBSCRIBERS: '4',
+    LIVE_SWEEP_MS: '1000',
+    NOTIFICATION_RETENTION_DAYS: '30',
+    RATE_LIMIT_READS_PER_MINUTE: '1',
+    RATE_LIMIT_WRITES_PER_MINUTE: '2',
+    RATE_LIMIT_PLATFORM_PER_MINUTE: '3',
+    RATE_LIMIT_TASKS_PER_MINUTE: '4',
+    REUSE_PORT: 'true',
+    GRAPHIQL: 'false',
+    METRICS_TOKEN: 'a-token-of-metrics',
+    READY_DELAY_MS: '8000',
+    SHUTDOWN_DELAY_MS: '5000',
+    SHUTDOWN_GRACE_MS: '20000',
+    LOG_LEVEL: 'silent',
+    ADMIN_HOST: '0.0.0.0',
+    ADMIN_PORT: '9464',
+    SMTP_URL: 'smtps://user:p%40ss@mail.test:465',
+    SMTP_FROM: 'Workspaces <no-reply@example.com>',
+    DELIVERY_EMAIL_DELAY_SECONDS: '0',
+    VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
+    VAPID_SUBJECT: 'mailto:operations@example.com',
+    PUSH_ALLOWED_HOSTS: 'push.test:8443, Other.test',
+    CHAT_TOKEN: 'xoxb-1',
+    CHAT_API_URL: 'https://chat.test/api/',
+    APP_URL: 'https://app.test/inbox/{id}',
+    DELIVERY: 'false',
+  };
+  // AUTH_JWKS cannot be combined with AUTH_JWKS_URL.
+  expect(new Set([...Object.keys(variables), 'AUTH_JWKS'])).toEqual(new Set(settingNames));
+  const config = readConfig(variables);
+  expect(config).toMatchObject({
+    production: true,
+    host: '0.0.0.0',
+    port: 0,
+    publicUrl: 'https://example.test/account',
+    databaseUrl: 'postgres://user:word@db.test/gateway',
+    dataDir: '/data',
+    databasePoolSize: 3,
+    databaseTimeoutMs: 100,
+    isUpgraded: true,
+    keySet: { kind: 'remote', url: new URL('https://issuer.test/keys') },
+    issuer: 'https://issuer.test',
+    audience: 'gateway',
+    orgClaim: 'organization',
+    scopes: {
+      claims: ['scp', 'https://issuer.test/permissions'],
+      prefix: 'https://gateway.test/',
+      signIn: ['openid', 'aws.cognito.signin.user.admin'],
+      required: true,
+    },
+    taskClaims: { user: 'https://issuer.test/user', task: 'task' },
+    limits: { reads: 1, writes: 2, platform: 3, tasks: 4 },
+    redisUrl: 'redis://redis.test:6379',
+    corsOrigins: ['https://one.test', 'https://two.test'],
+    maxSubscribers: 4,
+    liveSweepMs: 1000,
+    notificationRetentionDays: 30,
+    reusePort: true,
+    graphiql: false,
+    metrics: { kind: 'token' },
+    readyDelayMs: 8000,
+    shutdownDelayMs: 5000,
+    shutdownGraceMs: 20_000,
+    logLevel: 'silent',
+    admin: { host: '0.0.0.0', port: 9464 },
+    delivery: {
+      sends: false,
+      email: { from: { name: 'Workspaces', address: 'no-reply@example.com' }, delaySeconds: 0 },
+      push: { subject: 'mailto:operations@example.com', allowedHosts: ['push.test:8443', 'other.test'] },
+      chat: { apiUrl: 'https://chat.test/api' },
+      appUrl: 'https://app.test/inbox/{id}',
+    },
+    warnings: [],
+  });
+  const { email, push, chat } = config.delivery;
+  expect(email?.url.reveal()).toBe('smtps://user:p%40ss@mail.test:465');
+  expect(push?.privateKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
+  expect(chat?.token.reveal()).toBe('xoxb-1');
+  expect([...(config.encryptionKeys?.keys() ?? [])]).toEqual(['new', 'old']);
+});
+
+const badValues: Record<string, string[]> = {
+  NODE_ENV: ['prodution', 'PRODUCTION', ' '],
+  PORT: ['-1', '65536', '4000.5', '1e3', '0x10', ' 4000', 'http'],
+  ADMIN_PORT: ['-1', '65536', 'http'],
+  PUBLIC_URL: [
+    'example.test',
+    'ftp://example.test',
+    '/account',
+    'https://',
+    'https://a.test/?b',
+    'https://a.test/#b',
+  ],
+  DATABASE_URL: ['localhost', 'mysql://localhost/gateway', 'localhost:5432'],
+  DATABASE_POOL_SIZE: ['0', '1001', 'many'],
+  DATABASE_TIMEOUT_MS: ['99', '600001', '5s', '-1', 'Infinity'],
+  AUTH_JWKS_URL: ['issuer.test', 'file:///etc/passwd'],
+  AUTH_JWKS: [
+    '/no/such/file',
+    '{',
+    '{}',
+    '{"keys":[]}',
+    '{"keys":[{}]}',
+    '{"keys":"RSA"}',
+    '{"keys":[{"kty":"OKP","crv":"Ed25519","x":"YQ","d":"YQ"}]}',
+  ],
+  AUTH_SCOPE_CLAIMS: ['scope,scp', '"scope scp"', "'scope scp'", 'scope;scp', 'scope\tscp', ' '],
+  AUTH_SCOPE_PREFIX: ['gateway/ ', 'a b/', '"gateway/"', 'gateway\\', 'gäteway/'],
+  AUTH_SIGN_IN_SCOPES: ['openid,profile', '"openid profile"', ' ', 'openid account:read', 'platform:write'],
+  AUTH_REQUIRE_SCOPES: ['yes', '1', 'True'],
+  ENCRYPTION_KEYS: [
+    keyText,
+    `:${keyText}`,
+    'k1:',
+    'k1:c2hvcnQ=',
+    `k1:${keyText},`,
+    `k1:${keyText},k1:${keyText}`,
+    `k 1:${keyText}`,
+    `k1:${keyText}${keyText}`,
+  ],
+  RATE_LIMIT_READS_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  RATE_LIMIT_WRITES_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  RATE_LIMIT_PLATFORM_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  RATE_LIMIT_TASKS_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  REUSE_PORT: ['yes', '1', 'True'],
+  GRAPHIQL: ['yes', '1', 'True'],
+  METRICS_TOKEN: ['short', 'fifteen-letters', 'a token with spaces', 'a-token-with-ümlaut', 'x'.repeat(1025)],
+  READY_DELAY_MS: ['-1', '5s', '1.5', '300001'],
+  SHUTDOWN_DELAY_MS: ['-1', '5s', '1.5', '300001'],
+  SHUTDOWN_GRACE_MS: ['-1', '5s', '1.5', '300001'],
+  LOG_LEVEL: ['verbose', 'INFO'],
+  PUSH_ALLOWED_HOSTS: ['https://push.test', 'push.test/path', 'push.test,', 'push.test:443'],
+  CHAT_TOKEN: ['a token', 'token-with-ümlaut', 'x'.repeat(1025)],
+  CHAT_API_URL: ['chat.test', 'ftp://chat.test', 'http://chat.test/api'],
+  APP_URL: ['https://app.test/inbox', 'https://app.test/{id}/{id}', 'app.test/{id}', 'javascript:{id}'],
+  DELIVERY: ['no', '0', 'False'],
+  DELIVERY_EMAIL_DELAY_SECONDS: ['-1', '1.5', '1m', '86401'],
+};
+
+/** Values that are invalid even with the settings that they require. */
+const badPairs: [name: string, other: Record<string, string>, values: string[]][] = [
+  ['SMTP_URL', { SMTP_FROM: 'a@example.com' }, ['mail.test', 'http://mail.test', 'smtp:///']],
+  [
+    'SMTP_FROM',
+    { SMTP_URL: 'smtp://mail.test' },
+    ['No address', 'a@', 'A <a@example.com', 'A\nB <a@example.com>'],
+  ],
+  ['VAPID_PRIVATE_KEY', { VAPID_SUBJECT: 'mailto:a@example.com' }, ['short', 'A'.repeat(43), 'x'.repeat(44)]],
+  [
+    'VAPID_SUBJECT',
+    { VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw' },
+    ['a@example.com', 'http://a'],
+  ],
+];
+
+describe.each(badPairs)('%s', (name, other, values) => {
+  test.each(values)('rejects "%s", naming the variable but not the value', (value) => {
+    const issues = collectIssues({ ...other, [name]: value });
+    expect(issues).toEqual([expect.stringMatching(new RegExp(`^${name}: must \\w`))]);
+    expect(issues.join()).not.toContain(value);
+  });
+  test('is required by the setting that belongs to it', () => {
+    const [required] = Object.keys(other);
+    expect(collectIssues(other)).toEqual([`${name}: is required with ${required}`]);
+  });
+});
+
+describe.each(Object.entries(badValues))('%s', (name, values) => {
+  test.each(values)('rejects "%s", naming the variable', (value) => {
+    expect(collectIssues({ [name]: value })).toEqual([expect.stringMatching(new RegExp(`^${name}: \\w`))]);
+  });
+  test('treats an empty value as unset', () => {
+    expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
+  });
+});
+
+test('reports all errors at once, including those between settings', () => {
+  const error = () =>
+    readConfig({
+      PORT: 'http',
+      GRAPHIQL: 'yes',
+      LOG_LEVEL: 'loud',
+      HOST: '0.0.0.0',
+      DATABASE_POOL_SIZE: '0',
+    });
+  expect(error).toThrow(ConfigError);
+  for (const name of ['PORT', 'GRAPHIQL', 'LOG_LEVEL', 'HOST', 'DATABASE_POOL_SIZE']) {
+    expect(error).toThrow(new RegExp(`^  ${name}: `, 'm'));
+  }
+});
+
+test('production reports every missing setting together with invalid ones', () => {
+  const names = collectIssues({ NODE_ENV: 'production', PORT: 'http' }).map(
+    (issue) => issue.split(':', 1)[0],
+  );
+  expect(names).toEqual([
+    'PORT',
+    'DATABASE_URL',
+    'AUTH_ISSUER',
+    'AUTH_AUDIENCE',
+    'ENCRYPTION_KEYS',
+    'AUTH_JWKS_URL',
+  ]);
+});
+
+test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
+  'rejects the non-loopback host %s without a configured key set, with the reason',
+  (host) => {
+    expect(collectIssues({ HOST: host })).toEqual([
+      expect.stringMatching(
+        /^HOST: .* accepts connections from other machines, .* development key; set one of them/,
+      ),
+    ]);
+    expect(readConfig({ HOST: host, AUTH_JWKS: JSON.stringify(jwks) }).host).toBe(host);
+  },
+);
+
+test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
+  'accepts the loopback host %s without a key set',
+  (host) => {
+    expect(readConfig({ HOST: host }).host).toBe(host);
+  },
+);
+
+test('metrics are public on a loopback address only, in production only on that of the admin port', () => {
+  const keys = { AUTH_JWKS: JSON.stringify(jwks) };
+  const production = {
+    ...keys,
+    NODE_ENV: 'production',
+    DATABASE_URL: 'postgres://db.test/gateway',
+    AUTH_ISSUER: 'issuer',
+    AUTH_AUDIENCE: 'gateway',
+    ENCRYPTION_KEYS: `k1:${keyText}`,
+  };
+  expect(readConfig({}).metrics).toEqual({ kind: 'open' });
+  expect(readConfig({ ...keys, HOST: '0.0.0.0' }).metrics).toEqual({ kind: 'off' });
+  expect(readConfig(production).metrics).toEqual({ kind: 'off' });
+  expect(readConfig({ ...production, METRICS_TOKEN: 'x'.repeat(16) }).metrics.kind).toBe('token');
+  expect(readConfig({ ...production, ADMIN_PORT: '9464' }).metrics).toEqual({ kind: 'open' });
+  const everywhere = { ...production, ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '9464' };
+  expect(readConfig(everywhere).metrics).toEqual({ kind: 'off' });
+  expect(readConfig({ ...everywhere, METRICS_TOKEN: 'x'.repeat(16) }).metrics.kind).toBe('token');
+});
+
+test('rejects one claim of task tokens without the other, and the same claim for both', () => {
+  expect(collectIssues({ AUTH_TASK_CLAIM: 'task' })).toEqual([
+    'AUTH_TASK_USER_CLAIM: is required with AUTH_TASK_CLAIM',
+  ]);
+  expect(collectIssues({ AUTH_TASK_USER_CLAIM: 'user' })).toEqual([
+    'AUTH_TASK_CLAIM: is required with AUTH_TASK_USER_CLAIM',
+  ]);
+  expect(collectIssues({ AUTH_TASK_USER_CLAIM: 'sub', AUTH_TASK_CLAIM: 'sub' })).toEqual([
+    'AUTH_TASK_CLAIM: must differ from AUTH_TASK_USER_CLAIM',
+  ]);
+});
+
+test('rejects an admin host without an admin port, and an admin port equal to the public port', () => {
+  expect(collectIssues({ ADMIN_HOST: '0.0.0.0' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
+  expect(collectIssues({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must differ from PORT']);
+  expect(readConfig({ ADMIN_PORT: '0', PORT: '0' }).admin).toEqual({ host: '127.0.0.1', port: 0 });
+});
+
+test('rejects sign-in scopes with the prefix, which is removed before they are compared', () => {
+  const prefix = { AUTH_SCOPE_PREFIX: 'gateway/' };
+  expect(collectIssues({ ...prefix, AUTH_SIGN_IN_SCOPES: 'openid gateway/access' })).toEqual([
+    'AUTH_SIGN_IN_SCOPES: must name scopes without AUTH_SCOPE_PREFIX',
+  ]);
+  expect(readConfig({ ...prefix, AUTH_SIGN_IN_SCOPES: 'openid access' }).scopes.signIn).toEqual([
+    'openid',
+    'access',
+  ]);
+});
+
+test.each([
+  [
+    'gateway',
+    [
+      'AUTH_SCOPE_PREFIX: ends without a separator, so a scope is gatewayaccount:read; did you mean gateway/?',
+    ],
+  ],
+  ['gateway/', []],
+  ['urn:gateway:', []],
+])('warns if a prefix of scopes has no separator: %s', (prefix, warnings) => {
+  expect(readConfig({ AUTH_SCOPE_PREFIX: prefix }).warnings).toEqual(warnings);
+});
+
+test('warns if emails will have no link to unsubscribe', () => {
+  const email = { SMTP_URL: 'smtp://localhost', SMTP_FROM: 'gateway@example.com' };
+  expect(readConfig(email).warnings).toEqual([
+    'PUBLIC_URL: is not set, so emails contain no link to unsubscribe',
+  ]);
+  expect(readConfig({ ...email, PUBLIC_URL: 'https://gateway.example.com' }).warnings).toEqual([]);
+});
+
+describe('an unknown variable', () => {
+  const readWarnings = (...names: string[]) =>
+    readConfig(Object.fromEntries(names.map((name) => [name, 'value']))).warnings;
+
+  test.each([
+    ['RATE_LIMIT_READ_PER_MINUTE', 'RATE_LIMIT_READS_PER_MINUTE'],
+    ['METRIC_TOKEN', 'METRICS_TOKEN'],
+    ['LOG_LEVLE', 'LOG_LEVEL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['auth_issuer', 'AUTH_ISSUER'],
+  ])('is reported if it resembles a setting: %s for %s', (name, meant) => {
+    expect(readWarnings(name)).toEqual([`${name}: is not a setting and is ignored; did you mean ${meant}?`]);
+  });
+
+  test.each(['HOME', 'PATH', 'PORTS', 'HOSTNAME', 'LOG_DIR', 'POSTGRES_PASSWORD', 'npm_config_cache'])(
+    'is ignored if it resembles no setting: %s',
+    (name) => {
+      expect(readWarnings(name)).toEqual([]);
+    },
+  );
+
+  test('is ignored if the setting it resembles is also set', () => {
+    expect(readConfig({ REDIS_URI: 'value', REDIS_URL: 'redis://localhost' }).warnings).toEqual([]);
+  });
+
+  test('is reported together with the errors that it may explain', () => {
+    expect(() => readConfig({ ENCRYPTION_KEY: 'k1:', PORT: 'http' })).toThrow(
+      /has 1 error:\n {2}PORT: .*\n {2}ENCRYPTION_KEY: is not a setting and is ignored; did you mean ENCRYPTION_KEYS\?$/,
+    );
+  });
+});
+
+test.each(['.env.example', 'docs/configuration.md'])(
+  'the minimum length of METRICS_TOKEN is the one documented in %s',
+  async (path) => {
+    const [, shortest] =
+      /bearer token .*\/metrics.*, (\d+) to \d+ /.exec(await readRepositoryFile(path)) ?? [];
+    const token = 'x'.repeat(Number(shortest));
+    expect(readConfig({ METRICS_TOKEN: token }).metrics.kind).toBe('token');
+    expect(collectIssues({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);
+  },
+);
+
+describe('OLDEST_GATEWAY_VERSION', () => {
+  const production = {
+    NODE_ENV: 'production',
+    DATABASE_URL: 'postgres://db.test/gateway',
+    AUTH_JWKS: JSON.stringify(jwks),
+    AUTH_ISSUER: 'https://issuer.test',
+    AUTH_AUDIENCE: 'gateway',
+    ENCRYPTION_KEYS: `k1:${keyText}`,
+  };
+
+  test("defaults to the previous version in production, and otherwise to the gateway's own", () => {
+    expect(readConfig(production).isUpgraded).toBe(false);
+    expect(readConfig({}).isUpgraded).toBe(true);
+  });
+
+  test.each([
+    ['0.2.0', false],
+    ['0.2.10', false],
+    ['0.3.0', true],
+    [version, true],
+  ])('%s has the result %s', (oldest, isUpgraded) => {
+    for (const settings of [production, {}])
+      expect(readConfig({ ...settings, OLDEST_GATEWAY_VERSION: oldest }).isUpgraded).toBe(isUpgraded);
+  });
+
+  test.each(['0.3', 'v0.3.0', '0.3.0-beta', '0.3.0 ', 'latest'])('rejects %j', (oldest) => {
+    expect(collectIssues({ OLDEST_GATEWAY_VERSION: oldest })).toEqual([
+      `OLDEST_GATEWAY_VERSION: must be a version such as ${version}`,
+    ]);
+  });
+
+  test("rejects a version later than the gateway's", () => {
+    expect(collectIssues({ OLDEST_GATEWAY_VERSION: '99.0.0' })).toEqual([
+      `OLDEST_GATEWAY_VERSION: must not be later than ${version}, the version of this gateway`,
+    ]);
+  });
+});
+
+test('accepts a key set as JSON text or as a file path', async () => {
+  const path = join(folder, 'keys.json');
+  await writeFile(path, JSON.stringify(jwks));
+  expect(readConfig({ AUTH_JWKS: JSON.stringify(jwks) }).keySet).toEqual({ kind: 'local', jwks });
+  expect(readConfig({ AUTH_JWKS: path }).keySet).toEqual({ kind: 'local', jwks });
+  await writeFile(path, 'not json');
+  expect(collectIssues({ AUTH_JWKS: path })).toEqual([expect.stringContaining('is not a JSON key set')]);
+});
+
+test('rejects a key set together with a key set URL', () => {
+  const both = { AUTH_JWKS: JSON.stringify(jwks), AUTH_JWKS_URL: 'https://issuer.test/keys' };
+  expect(collectIssues(both)).toEqual([
+    'AUTH_JWKS: cannot be combined with AUTH_JWKS_URL; unset one of them',
+  ]);
+});
+
+const ENCODE =
+  'must have its user, password and path percent-encoded: "@" as %40, "/" as %2F, "#" as %23, "?" as %3F, "%" as %25';
+const SEVERAL_HOSTS =
+  'must name one host; for failover, set the address of a proxy, or an address that moves with the primary';
+const USER_INFO = 'must not contain a user name or password, because it is logged';
+const NO_PUBLIC_KEY =
+  'contains no public key (kty RSA, EC or OKP), and tokens signed with a shared secret (kty oct) are not accepted; let the issuer sign with a private key';
+
+describe('reports the rule and the fix to the operator, but not the value', () => {
+  test.each([
+    ['DATABASE_URL', 'postgres://u:pass@word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:pass/word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:pass#word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:pass?word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:pass%word@db.test/gateway', ENCODE],
+    // A port, if the rest of the password is not considered.
+    ['DATABASE_URL', 'postgres://u:12/word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:12#word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:12?word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:word@db-1.test:5432,db-2.test:5432/gateway', SEVERAL_HOSTS],
+    ['DATABASE_URL', 'postgres://u:word@db-1.test,db-2.test/gateway', SEVERAL_HOSTS],
+    ['DATABASE_URL', 'postgres:///gateway?host=db-1.test,db-2.test', SEVERAL_HOSTS],
+    [
+      'DATABASE_URL',
+      'postgres://u:word@db.test:port/gateway',
+      'must have a valid host, and a port from 1 to 65535',
+    ],
+    ['REDIS_URL', 'redis://:pass/word@redis.test:6379', ENCODE],
+    ['REDIS_URL', 'redis://:pass%word@redis.test:6379', ENCODE],
+    ['SMTP_URL', 'smtps://u:pass/word@mail.test', ENCODE],
+    ['SMTP_URL', 'smtps://u:pass#word@mail.test', ENCODE],
+    ['AUTH_JWKS_URL', 'https://u:word@issuer.test/keys', USER_INFO],
+    ['AUTH_JWKS_URL', 'https://word@issuer.test/keys', USER_INFO],
+    ['CHAT_API_URL', 'https://u:word@chat.test/api', USER_INFO],
+    ['PUBLIC_URL', 'https://u:word@gateway.test', USER_INFO],
+    ['AUTH_JWKS', '{"keys":[{"kty":"oct","k":"word"}]}', NO_PUBLIC_KEY],
+  ])('%s=%s', (name, value, message) => {
+    const required = name === 'SMTP_URL' ? { SMTP_FROM: 'a@example.com' } : {};
+    expect(collectIssues({ ...required, [name]: value })).toEqual([`${name}: ${message}`]);
+    expect(message).not.toContain('word@');
+  });
+
+  test.each([
+    ['DATABASE_URL', 'postgres://u:p%40%2F%23%3F%25@db.test/gateway?sslmode=require'],
+    ['DATABASE_URL', 'postgres://u:a:b,c!d$e&f@db.test/gateway'],
+    ['DATABASE_URL', 'postgres:///gateway?host=/var/run/postgresql&user=gateway@server'],
+    ['DATABASE_URL', 'postgres://%2Fvar%2Frun%2Fpostgresql/gateway'],
+    ['DATABASE_URL', 'postgresql://u@[::1]:5433/gateway'],
+    ['REDIS_URL', 'rediss://u:p@w@redis.test:6379/1'],
+    ['SMTP_URL', 'smtps://no-reply@example.com:word@mail.test'],
+  ])('%s=%s is accepted', (name, value) => {
+    const required = name === 'SMTP_URL' ? { SMTP_FROM: 'a@example.com' } : {};
+    expect(collectIssues({ ...required, [name]: value })).toEqual([]);
+  });
+});
+
+test('reports the length of an encryption key that is too short', () => {
+  expect(collectIssues({ ENCRYPTION_KEYS: `k1:${keyText},k2:c2hvcnQ=` })).toEqual([
+    'ENCRYPTION_KEYS: key 2 must be <id>:<base64 of 32 bytes>; got 5 bytes. Generate one with: openssl rand -base64 32',
+  ]);
+});
+
+test('errors never contain secrets, and a printed configuration never contains keys', () => {
+  const secret = 'a-secret-that-was-put-in-the-wrong-place';
+  expect(collectIssues({ METRICS_TOKEN: `${secret} and more` }).join()).not.toContain(secret);
+  expect(JSON.stringify(readConfig({ METRICS_TOKEN: secret }))).not.toContain(secret);
+  for (const name of ['DATABASE_URL', 'AUTH_JWKS', 'AUTH_JWKS_URL', 'ENCRYPTION_KEYS', 'PORT', 'LOG_LEVEL']) {
+    for (const value of [secret, `k1:${secret}`, `{"keys":["${secret}"]}`, `mysql://u:${secret}@h/d`]) {
+      expect(collectIssues({ [name]: value }).join()).not.toContain(secret);
+    }
+  }
+  const config = readConfig({ ENCRYPTION_KEYS: `k1:${keyText}` });
+  expect(JSON.stringify([...(config.encryptionKeys ?? [])])).not.toContain(keyText.slice(0, 8));
+});

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { rawRequest, sendRaw } from '../support/raw.ts';
+import { member } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ GRAPHIQL: 'true' });
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+const ask = (method: string, path: string, headers: Record<string, string> = {}, body?: string) =>
+  fetch(`${gateway.address}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, ...headers },
+    ...(body !== undefined && { body }),
+  });
+
+const json = { 'Content-Type': 'application/json' };
+const strict = "default-src 'none';frame-ancestors 'none'";
+
+/** Expects the security headers of every reply. */
+function expectSecure(headers: Headers): void {
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+  expect(headers.get('referrer-policy')).toBe('no-referrer');
+  expect(headers.get('x-frame-options')).toBe('DENY');
+  expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+  expect(headers.get('x-powered-by')).toBeNull();
+  expect(headers.get('server')).toBeNull();
+}
+
+test.each<[what: string, status: number, send: () => Promise<Response>]>([
+  ['a success over REST', 200, () => ask('GET', '/user/workspaces')],
+  ['a success without a body', 204, () => ask('DELETE', '/editor/auth')],
+  ['a success over GraphQL', 200, () => ask('POST', '/graphql', json, '{"query":"{ __typename }"}')],
+  ['a success over GraphQL by GET', 200, () => ask('GET', '/graphql?query={__typename}')],
+  [
+    'an invalid document',
+    400,
+    () => ask('POST', '/graphql', { ...json, Accept: 'application/graphql-response+json' }, '{"query":"{"}'),
+  ],
+  [
+    'a GraphQL request without a token',
+    401,
+    () =>
+      ask('POST', '/graphql', { ...json, Authorization: '' }, '{"query":"{ workspaces { totalCount } }"}'),
+  ],
+  ['an invalid query parameter', 400, () => ask('GET', '/user/workspaces?limit=x')],
+  ['a request without a token', 401, () => ask('GET', '/user/workspaces', { Authorization: '' })],
+  ['an unknown path', 404, () => ask('GET', '/nowhere')],
+  ['an unknown method', 404, () => ask('PATCH', '/user/workspaces')],
+  ['an unknown record', 404, () => ask('POST', '/user/notifications/none/dismiss')],
+  ['an invalid body', 422, () => ask('PUT', '/user/notification-preferences', json, '{}')],
+  ['/healthz', 200, () => ask('GET', '/healthz')],
+  ['/readyz', 200, () => ask('GET', '/readyz')],
+])('sends the security headers with %s', async (_what, status, send) => {
+  const response = await send();
+
+  expect(response.status).toBe(status);
+  expectSecure(response.headers);
+  expect(response.headers.get('content-security-policy')).toBe(strict);
+});
+
+test.each([
+  ['without a Host header', 'GET /user/workspaces HTTP/1.1\r\nConnection: close\r\n\r\n'],
+  ['with two Host headers', rawRequest('GET /user/workspaces', ['Host: other.test'])],
+])('sends the security headers with the rejection of a request %s', async (_what, bytes) => {
+  const { status, headers } = await sendRaw(gateway, bytes);
+
+  expect(status).toBe(400);
+  expectSecure(headers);
+  expect(headers.get('content-security-policy')).toBe(strict);
+});
+
+test('GraphiQL and its assets have their own content security policy and the same other headers', async () => {
+  const page = await ask('GET', '/graphql', { Accept: 'text/html' });
+  const [, script] = /src="([^"]+)"/.exec(await page.text()) ?? [];
+  const file = await ask('GET', `/${script}`);
+
+  for (const { status, headers } of [page, file]) {
+    expect(status).toBe(200);
+    expectSecure(headers);
+    expect(headers.get('content-security-policy')).toContain("script-src 'self'");
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+  }
+});
+
+test.each(['GET', 'POST'])('the page of an unsubscribe link has them too: %s', async (method) => {
+  const { status, headers } = await ask(method, '/unsubscribe/unknown');
+
+  expect(status).toBe(404);
+  expectSecure(headers);
+  expect(headers.get('content-security-policy')).toContain("form-action 'self'");
+  expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+});

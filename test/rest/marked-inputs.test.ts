@@ -1,0 +1,168 @@
+import { type GraphQLInputType, getNamedType, isEnumType, isInputObjectType } from 'graphql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { schema } from '../../src/schema.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { argumentsWith, formatPath, type InputPlace, inputPlaces } from '../support/input-places.ts';
+import { isSubscription, rootFields } from '../support/root-fields.ts';
+import { signToken } from '../support/tokens.ts';
+
+/*
+ * A marked string in every input of every operation, in every form that a document allows. No message and no log line
+ * may repeat it; an error item may, in `value` or `location`, unless the input is or may contain a secret.
+ */
+
+const MARK = 'MARKED0123456789';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ LOG_LEVEL: 'trace' });
+  const scope = 'account:write platform:write platform:read platform:credentials';
+  token = await signToken({ sub: 'alice', org_id: 'acme', scope });
+});
+afterAll(() => gateway.close());
+
+/** Prints a JSON value as a literal of an input type. */
+function printLiteral(type: GraphQLInputType | undefined, value: unknown): string {
+  const named = type && getNamedType(type);
+  if (Array.isArray(value)) return `[${value.map((item) => printLiteral(type, item)).join(', ')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const fields = isInputObjectType(named) ? named.getFields() : {};
+    const members = Object.entries(value).map(
+      ([name, item]) => `${name}: ${printLiteral(fields[name]?.type, item)}`,
+    );
+    return `{ ${members.join(', ')} }`;
+  }
+  return typeof value === 'string' && isEnumType(named) ? value : JSON.stringify(value);
+}
+
+type Sent = { query: string; variables?: Record<string, unknown> };
+
+/** The forms in which arguments can be sent. */
+const argumentForms: Record<string, (field: string, given: Record<string, unknown>) => Sent> = {
+  'in variables': (field, given) => {
+    const used = findArguments(field, given);
+    return {
+      query: `${findKeyword(field)} (${used.map(({ name, type }) => `$${name}: ${type}`)}) { ${findName(field)}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
+      variables: given,
+    };
+  },
+  'in literals': (field, given) => {
+    const bound = findArguments(field, given).map(
+      ({ name, type }) => `${name}: ${printLiteral(type, given[name])}`,
+    );
+    return { query: `${findKeyword(field)} { ${findName(field)}(${bound}) ${findSelection(field)} }` };
+  },
+  'in default values of variables': (field, given) => {
+    const used = findArguments(field, given);
+    const declared = used.map(({ name, type }) => `$${name}: ${type} = ${printLiteral(type, given[name])}`);
+    return {
+      query: `${findKeyword(field)} (${declared}) { ${findName(field)}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
+    };
+  },
+  'in literals together with a null variable': (field, given) => {
+    const [used] = findArguments(field, given);
+    if (used === undefined) throw new Error(`"${field}" has no arguments.`);
+    const literal = printLiteral(used.type, given[used.name]).replace(/\}$/, ', userId: $none }');
+    return {
+      query: `${findKeyword(field)} ($none: ID = "") { ${findName(field)}(${used.name}: ${literal}) ${findSelection(field)} }`,
+      variables: { none: null },
+    };
+  },
+};
+
+const findName = (field: string) => rootFields[field]?.name ?? field;
+const findArguments = (field: string, given: object) =>
+  rootFields[field]?.args.filter(({ name }) => name in given) ?? [];
+const findKeyword = (field: string) =>
+  isSubscription(field)
+    ? 'subscription'
+    : schema.getMutationType()?.getFields()[field]
+      ? 'mutation'
+      : 'query';
+const findSelection = (field: string) => (field.startsWith('rateLimit') ? '' : '{ __typename }');
+
+/** The values that contain the mark: valid text, and invalid values. */
+const values: Record<string, unknown> = {
+  'a string': MARK,
+  'an invalid string': `${MARK}\u0000`,
+  'a list': [MARK],
+  'an object': { [MARK]: MARK },
+};
+
+/** Inputs with credentials or personal data, and those next to one. */
+const secretInputs = [
+  'putContact',
+  'registerPushSubscription',
+  'storeEditorSubscription',
+  'refreshEditorCredential',
+];
+const isSecret = ({ field, path, type }: InputPlace) =>
+  type === 'Secret' || secretInputs.includes(field) || (path[1] === 'workspaces' && path.length === 4);
+
+/** Returns a reply without its error items. */
+function removeItems(text: string): string {
+  const { errors = [], ...rest } = JSON.parse(text);
+  for (const { extensions } of errors) delete extensions.errors;
+  return JSON.stringify({ errors, ...rest });
+}
+
+async function send(field: string, { query, variables }: Sent): Promise<string> {
+  const response = await fetch(`${gateway.address}/graphql`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${token}`,
+      'Content-Type': 'application/json',
+      Accept: `${isSubscription(field) ? 'text/event-stream, ' : ''}application/json`,
+    },
+    body: JSON.stringify({ query, variables }),
+  });
+  if (response.headers.get('content-type') !== 'text/event-stream') return response.text();
+  // The subscription is valid, and stays open.
+  await response.body?.cancel();
+  return '{}';
+}
+
+const named = inputPlaces.map((place): [string, InputPlace] => [
+  `${place.field}(${formatPath(place.path)})`,
+  place,
+]);
+
+describe.each(Object.keys(argumentForms))('a marked value %s', (form) => {
+  test.each(named)('for %s appears only in its own error items', async (_name, place) => {
+    const sent = Object.values(values).map((value) => {
+      const given = argumentsWith(place, value);
+      return send(place.field, argumentForms[form]?.(place.field, given) ?? { query: '' });
+    });
+    for (const text of await Promise.all(sent)) {
+      expect(removeItems(text)).not.toContain(MARK);
+      if (isSecret(place)) expect(text).not.toContain(`"${MARK}`);
+    }
+    // Audit lines contain the user whose records are affected, and lines of requests what they published.
+    const lines = gateway
+      .logLines()
+      .splice(0)
+      .filter((line) => !line.includes('"audit"'))
+      .map((line) => line.replace(/"published":\[.*?\],/, ''));
+    expect(lines.filter((line) => line.includes(MARK))).toEqual([]);
+  });
+});
+
+test.each(named)('does not repeat long values of %s', async (_name, place) => {
+  const given = argumentsWith(place, { [MARK]: MARK.repeat(10_000) });
+  const text = await send(place.field, argumentForms['in variables']?.(place.field, given) ?? { query: '' });
+
+  expect(text.length).toBeLessThan(4000);
+});
+
+test('error items contain value and location of inputs that are not secret', async () => {
+  const place = { field: 'dismissNotification', path: ['input', 'id'], type: 'ID' };
+  const text = await send(
+    place.field,
+    argumentForms['in variables']?.(place.field, argumentsWith(place, [MARK])) ?? { query: '' },
+  );
+
+  expect(JSON.parse(text).errors[0].extensions.errors).toEqual([
+    { location: 'input.id', message: 'must be a string', value: [MARK] },
+  ]);
+});

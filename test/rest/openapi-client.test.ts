@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as client from '../../examples/rest-client/rest-client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { asPlatform, credentialVersion, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member, signToken } from '../support/tokens.ts';
+
+let running: TestGateway;
+let limited: TestGateway;
+let alice: client.Gateway;
+const [first, second] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'];
+
+beforeAll(async () => {
+  running = await startTestGateway();
+  limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '2' }, running.database);
+  alice = client.connect(running.address, await member('alice'));
+  for (const kind of ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const)
+    await publish(running, 'alice', kind, { id: kind });
+  const createdAt = '2026-05-04T08:00:00.000Z';
+  const failed = { id: second, status: 'ERROR', errorMessage: 'No machine is free.' };
+  await putWorkspaces(running, 'alice', [
+    workspaceInput({ id: first }),
+    workspaceInput({ ...failed, createdAt }),
+  ]);
+});
+afterAll(async () => {
+  await limited.close();
+  await running.close();
+});
+
+const as = async (claims: Record<string, unknown>) =>
+  client.connect(running.address, await signToken({ sub: 'alice', ...claims }));
+
+test('the generated types match the OpenAPI document (npm run openapi)', async () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  await promisify(execFile)('npm', ['run', 'types', '-w', 'rest-client', '--', '--check'], { cwd: root });
+});
+
+test('a generated client distinguishes every kind of notification by its payload', async () => {
+  expect(await client.listNotifications(alice)).toEqual([
+    'awaiting_input: Done',
+    'failed: It broke',
+    'question: Which?',
+    'plan: In short',
+  ]);
+});
+
+test('sends repeated filters and pages correctly', async () => {
+  const kind = ['task_failed', 'plan_requested'] as const;
+  expect(await client.listNotifications(alice, { status: ['active'], kind: [...kind] })).toEqual([
+    'failed: It broke',
+    'plan: In short',
+  ]);
+  const sizes: number[] = [];
+  for await (const page of client.readNotificationPages(alice, 3)) sizes.push(page.length);
+  expect(sizes).toEqual([3, 1]);
+});
+
+test('a parameter out of range returns 400 with its location', async () => {
+  await expect(client.listNotifications(alice, { limit: 0 })).rejects.toThrow('query.limit must be');
+});
+
+test('an unchanged list is not sent again', async () => {
+  const read = client.watchWorkspaces(alice);
+  expect(await read()).toEqual([`${first} running on 2 shared`, `${second} error: No machine is free.`]);
+  expect(await read()).toBe('unchanged');
+});
+
+test('dismissing returns the notification, 404 for an unknown ID and 422 for an invalid one', async () => {
+  expect(await client.dismiss(alice, 'plan_requested')).toEqual({ value: 'dismissed' });
+  expect(await client.dismiss(alice, 'nobody')).toEqual({ refusal: 'not_found: Not found.' });
+  expect(await client.dismiss(alice, 'x'.repeat(256))).toEqual({
+    refusal: 'path.id must be 1 to 255 characters without control characters',
+  });
+});
+
+test('reads and writes preferences', async () => {
+  const all = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'];
+  expect(await client.listEmailKinds(alice)).toEqual({ value: all });
+  expect(await client.enableEmailOnly(alice, ['task_failed'])).toEqual({
+    value: Array(4).fill(expect.any(String)),
+  });
+  expect(await client.listEmailKinds(alice)).toEqual({ value: ['task_failed'] });
+});
+
+test("stores, reports and deletes the editor's credential", async () => {
+  expect(await client.editorStatus(alice)).toEqual({ value: 'none' });
+  const pair = { accessToken: 'access', refreshToken: 'refresh' };
+  expect(await client.connectEditor(alice, pair)).toEqual({
+    value: { auth: { type: 'subscription' }, needs_reauth: false },
+  });
+  expect(await client.connectEditor(alice, { ...pair, accessToken: '' })).toEqual({
+    refusal: expect.stringMatching(/^body\.accessToken must be /),
+  });
+  await asPlatform(
+    running,
+    'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { __typename } }',
+    {
+      input: { userId: 'alice', version: await credentialVersion(running, 'alice'), reason: 'TOKEN_EXPIRED' },
+    },
+  );
+  expect(await client.editorStatus(alice)).toEqual({ value: 'subscription, token_expired' });
+  expect(await client.disconnectEditor(alice)).toEqual({ value: 204 });
+  expect(await client.editorStatus(alice)).toEqual({ value: 'none' });
+});
+
+test('distinguishes a missing token, a missing scope and a missing membership', async () => {
+  const nobody = client.connect(running.address);
+  expect(await client.dismiss(nobody, 'task_failed')).toEqual({ refusal: 'sign in again' });
+  expect(await client.editorStatus(await as({ org_id: null }))).toEqual({ refusal: 'join an organization' });
+  const reader = await as({ org_id: 'acme', scope: 'account:read' });
+  const forbidden = { refusal: expect.stringMatching(/^forbidden: .*account:write/) };
+  expect(await client.disconnectEditor(reader)).toEqual(forbidden);
+  expect(await client.enableEmailOnly(reader, [])).toEqual(forbidden);
+});
+
+test('an exceeded rate limit returns how long to wait', async () => {
+  const limitedClient = client.connect(limited.address, await member('limited'));
+  const seconds = await client.measureRetryAfter(limitedClient);
+  expect(seconds).toBeGreaterThanOrEqual(1);
+  expect(seconds).toBeLessThanOrEqual(60);
+});

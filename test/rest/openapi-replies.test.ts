@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RestRequest, rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { checkAgainstOpenApi, findResponse, operations } from '../support/openapi.ts';
+import { rawRequest, sendRaw } from '../support/raw.ts';
+import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member, signToken } from '../support/tokens.ts';
+
+/** Gateways with high rate limits, with a limit of one request per minute, and without tables. */
+let gateway: TestGateway;
+let limited: TestGateway;
+let broken: TestGateway;
+let token: string;
+beforeAll(async () => {
+  const highLimits = { RATE_LIMIT_READS_PER_MINUTE: '1000', RATE_LIMIT_WRITES_PER_MINUTE: '1000' };
+  gateway = await startTestGateway(highLimits);
+  const lowLimits = { RATE_LIMIT_READS_PER_MINUTE: '1', RATE_LIMIT_WRITES_PER_MINUTE: '1' };
+  limited = await startTestGateway(lowLimits, gateway.database);
+  broken = await startTestGateway(highLimits);
+  await broken.database.sql('drop schema public cascade');
+  token = await member('alice');
+  for (const kind of ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const)
+    await publish(gateway, 'alice', kind, { id: kind });
+  const failed = workspaceInput({ status: 'ERROR', errorMessage: 'No machine is free.' });
+  await putWorkspaces(gateway, 'alice', [workspaceInput(), failed]);
+});
+afterAll(async () => {
+  await Promise.all([limited.close(), broken.close()]);
+  await gateway.close();
+});
+
+type Call = { path: string; body?: unknown };
+
+/** A valid request of every operation. */
+const calls: Record<string, Call> = {
+  dismissNotification: { path: '/user/notifications/task_failed/dismiss' },
+  answerNotification: {
+    path: '/user/notifications/plan_requested/answer',
+    body: { answer_id: 'answer', plan: { decision: 'approve' } },
+  },
+  notifications: { path: '/user/notifications?limit=1' },
+  notification: { path: '/user/notifications/task_failed' },
+  notificationCounts: { path: '/user/notification-counts' },
+  dismissNotifications: { path: '/user/notifications/dismiss', body: { ids: ['task_failed'] } },
+  updateNotificationPreferences: {
+    path: '/user/notification-preferences',
+    body: { preferences: [{ email_enabled: true, push_enabled: false, chat_dm_enabled: true }] },
+  },
+  patchNotificationPreferences: {
+    path: '/user/notification-preferences',
+    body: { preferences: [{ push_enabled: true }] },
+  },
+  notificationPreferences: { path: '/user/notification-preferences' },
+  storeEditorSubscription: {
+    path: '/editor/auth/subscription',
+    body: { accessToken: 'access', refreshToken: 'refresh' },
+  },
+  editorAuth: { path: '/editor/auth' },
+  deleteEditorAuth: { path: '/editor/auth' },
+  workspaces: { path: '/user/workspaces?limit=1' },
+  allWorkspaces: { path: '/workspaces?limit=1' },
+};
+
+type Send = (method: string, call: Call) => Promise<{ status: number; headers: Headers }>;
+
+const send = (changes: RestRequest & { at?: () => TestGateway; path?: string } = {}): Send => {
+  const { at = () => gateway, path, ...sent } = changes;
+  return (method, call) => rest(at(), method, path ?? call.path, { token, ...call, ...sent });
+};
+
+/** The request for each status. */
+const requestsByStatus: Record<number, Send> = {
+  200: send(),
+  204: send(),
+  304: send({ headers: { 'If-None-Match': '*' } }),
+  // The only cause of a 400 that every operation has.
+  400: async (method, { path }) => {
+    const reply = await sendRaw(gateway, rawRequest(`${method} ${path}`, ['Host: another.test']));
+    checkAgainstOpenApi({ method, path }, reply);
+    return reply;
+  },
+  401: send({ token: 'not-a-token' }),
+  403: async (method, call) => send({ token: await signToken({ sub: 'alice', scope: '' }) })(method, call),
+  404: async (method, call) =>
+    send({ path: call.path.replace(/task_failed|plan_requested/, 'nobody') })(method, call),
+  // The only cause of a 409: the request has another answer.
+  409: async (method, call) => send({ body: { ...Object(call.body), answer_id: 'another' } })(method, call),
+  422: async (method, call) =>
+    send(call.body ? { body: {} } : { path: call.path.replace('task_failed', '') })(method, call),
+  429: async (method, call) => {
+    const at = () => limited;
+    await send({ at })(method, call);
+    return send({ at })(method, call);
+  },
+  500: send({ at: () => broken }),
+};
+
+test('the document contains exactly the paths and statuses of the contract', () => {
+  const documented = operations.map(({ method, path, operation }) => [
+    `${method} ${path}`,
+    Object.keys(operation.responses).join(' '),
+  ]);
+  expect(Object.fromEntries(documented)).toEqual({
+    'POST /user/notifications/{id}/dismiss': '200 400 401 403 404 422 429 500',
+    'GET /user/notifications/{id}': '200 400 401 403 404 422 429 500',
+    'POST /user/notifications/{id}/answer': '200 400 401 403 404 409 422 429 500',
+    'GET /user/notification-counts': '200 400 401 403 429 500',
+    'POST /user/notifications/dismiss': '200 400 401 403 422 429 500',
+    'GET /user/notifications': '200 304 400 401 403 429 500',
+    'PUT /user/notification-preferences': '200 400 401 403 422 429 500',
+    'PATCH /user/notification-preferences': '200 400 401 403 422 429 500',
+    'GET /user/notification-preferences': '200 400 401 403 429 500',
+    'PUT /editor/auth/subscription': '200 400 401 403 422 429 500',
+    'GET /editor/auth': '200 400 401 403 429 500',
+    'DELETE /editor/auth': '204 400 401 403 429 500',
+    'GET /user/workspaces': '200 304 400 401 403 429 500',
+    'GET /workspaces': '200 304 400 401 403 429 500',
+  });
+});
+
+const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+
+describe.each(operations)('$method $path', ({ method, operation }) => {
+  const call = calls[operation.operationId] ?? { path: '' };
+
+  test.each(Object.keys(operation.responses).map(Number))('returns %i as documented', async (status) => {
+    const reply = await requestsByStatus[status]?.(method, call);
+
+    expect(reply?.status).toBe(status);
+    const documented = Object.keys(findResponse(operation, status)?.headers ?? {});
+    // Malformed HTTP is rejected before the caller is identified.
+    const isIdentified = status !== 400 && status !== 401;
+    const expected = [...documented, 'X-Request-Id', ...(isIdentified ? quota : [])];
+    expect(expected.filter((name) => !reply?.headers.has(name))).toEqual([]);
+  });
+});

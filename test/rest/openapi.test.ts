@@ -1,0 +1,257 @@
+import { readFile } from 'node:fs/promises';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { routes } from '../../rest/router.ts';
+import { formatOpenApi } from '../../src/commands/format-openapi.ts';
+import { schema } from '../../src/schema.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { getBodyValidator, getValidator, openApi, operations } from '../support/openapi.ts';
+import { checkAgainstSpecification, errorResponse } from '../support/specification.ts';
+
+let gateway: TestGateway;
+let published: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  const settings = { PUBLIC_URL: 'https://example.test/account/', CORS_ORIGINS: 'https://app.example.test' };
+  published = await startTestGateway(settings, gateway.database);
+});
+afterAll(async () => {
+  await published.close();
+  await gateway.close();
+});
+
+/** Reads the document that a gateway serves, without its URL. */
+async function readDocument({ address }: TestGateway) {
+  const response = await fetch(`${address}/openapi.json`, {
+    headers: { Origin: 'https://app.example.test' },
+  });
+  const { servers, ...document } = await response.json();
+  return { response, servers, document };
+}
+
+test('rest/openapi.json is generated from the code (npm run openapi)', async () => {
+  expect(formatOpenApi()).toBe(await readFile(new URL('../../rest/openapi.json', import.meta.url), 'utf8'));
+});
+
+describe('/openapi.json', () => {
+  test('requires no token, and differs from rest/openapi.json only in the server URL', async () => {
+    const { response, servers, document } = await readDocument(gateway);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(servers).toEqual([{ url: gateway.address }]);
+    expect({ ...document, servers: [{ url: 'http://127.0.0.1:4000' }] }).toEqual(openApi);
+  });
+
+  test('contains the public URL with its path prefix', async () => {
+    expect((await readDocument(published)).servers).toEqual([{ url: 'https://example.test/account' }]);
+  });
+
+  test('has the usual security headers, and is readable by pages of configured origins', async () => {
+    const { headers } = (await readDocument(published)).response;
+    expect(headers.get('content-security-policy')).toBe("default-src 'none';frame-ancestors 'none'");
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('access-control-allow-origin')).toBe('https://app.example.test');
+    expect((await readDocument(gateway)).response.headers.get('access-control-allow-origin')).toBeNull();
+  });
+});
+
+test('every operationId is the root field that the operation runs, unless another route runs it too', () => {
+  const fields = [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
+    Object.keys(type?.getFields() ?? {}),
+  );
+  const ids = Object.values(openApi.paths).flatMap((path) =>
+    Object.values(path).map(({ operationId }) => operationId),
+  );
+  expect(new Set(ids).size).toBe(routes.length);
+  expect(ids.filter((id) => !fields.includes(id))).toEqual(['patchNotificationPreferences', 'allWorkspaces']);
+});
+
+/** Yields every node of the document with its path. */
+function* nodes(
+  value: unknown,
+  path: readonly string[] = [],
+): Generator<[string[], Record<string, unknown>]> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield [[...path], { ...value }];
+  for (const [key, child] of Object.entries(value)) yield* nodes(child, [...path, key]);
+}
+
+/** Returns the nodes directly below a keyword, except examples. */
+const findBelow = (...keywords: string[]) =>
+  [...nodes(openApi)].filter(([path]) => keywords.includes(path.at(-2) ?? '') && !path.includes('examples'));
+
+test('has the version that the specification gives', async () => {
+  expect((await readDocument(gateway)).document.info.version).toBe('0.1.0');
+});
+
+test('every component, property, parameter, header and response is described', () => {
+  const described = findBelow(
+    'properties',
+    'parameters',
+    'headers',
+    'schemas',
+    'responses',
+    'securitySchemes',
+  );
+  expect(described.length).toBeGreaterThan(200);
+  const silent = described.filter(([, node]) => !node.description && !node.$ref);
+  expect(silent.map(([path]) => path.join('.'))).toEqual([]);
+});
+
+test('only `input` allows additional properties', () => {
+  const open = [...nodes(openApi)].filter(
+    ([, { type, additionalProperties }]) => type === 'object' && additionalProperties !== false,
+  );
+  expect(open.map(([path]) => path.slice(-3).join('.'))).toEqual([
+    'PlanRequestedPayload.properties.input',
+    'QuestionRequestedPayload.properties.input',
+  ]);
+});
+
+test('credentials are required properties with the format password', () => {
+  const secret = { type: 'string', format: 'password' };
+  expect(openApi.components.schemas.EditorSubscription).toMatchObject({
+    properties: { accessToken: secret, refreshToken: secret },
+    required: ['accessToken', 'refreshToken'],
+  });
+});
+
+/** Every example of a body: the position of its schema, its own position, and its value. */
+const examples = [...nodes(openApi)].flatMap(([path, node]) =>
+  path.at(-2) === 'examples'
+    ? [{ place: path.slice(0, -2), at: path.slice(1).join(' '), value: node.value }]
+    : [],
+);
+
+describe('examples', () => {
+  test('exist for every body', () => {
+    const bodies = [...nodes(openApi)].filter(([path]) => path.at(-1) === 'application/json');
+    expect(
+      bodies.filter(([, { examples: own }]) => !Object.keys(own ?? {}).length).map(([path]) => path),
+    ).toEqual([]);
+  });
+
+  test.each(operations)(
+    'of errors refer only to the scopes and parameters of $method $path',
+    ({ operation }) => {
+      const { security, parameters = [], requestBody, responses } = operation;
+      const names = parameters.flatMap((parameter) =>
+        'name' in parameter
+          ? [`${parameter.in}.${parameter.name}`]
+          : ['query.limit', 'query.offset', 'query.after'],
+      );
+      const parts = requestBody === undefined ? names : [...names, 'body'];
+      const errors = [...nodes(responses)].flatMap(([path, { value }]) =>
+        path.at(-2) === 'examples' && Number(path[0]) >= 400 ? [JSON.stringify(value)] : [],
+      );
+      const find = (pattern: RegExp) =>
+        errors.flatMap((text) => [...text.matchAll(pattern)].map(([, found]) => found));
+      expect(new Set(find(/\\"(account:\w+)\\"/g))).toEqual(
+        new Set(security.flatMap(({ bearer }) => bearer)),
+      );
+      expect(find(/"location":"(body|\w+\.\w+)/g).filter((place) => !parts.includes(place ?? ''))).toEqual(
+        [],
+      );
+    },
+  );
+
+  test.each(examples)('match their schema: $at', ({ place, value }) => {
+    const validate = getValidator(...place, 'schema');
+    validate(value);
+    expect(validate.errors).toBeNull();
+  });
+});
+
+/** Yields variants of a value with one error each, for every part of it. */
+function* yieldInvalid(value: unknown): Generator<unknown> {
+  yield* [null, 7, 'no such word', {}];
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries())
+      for (const wrong of yieldInvalid(item)) yield value.with(index, wrong);
+  } else if (typeof value === 'object' && value !== null) {
+    yield { ...value, no_such_property: 1 };
+    for (const [key, item] of Object.entries(value)) {
+      yield Object.fromEntries(Object.entries(value).filter(([other]) => other !== key));
+      for (const wrong of yieldInvalid(item)) yield { ...value, [key]: wrong };
+    }
+  }
+}
+
+const headers = new Headers({
+  'Content-Type': 'application/json; charset=utf-8',
+  'WWW-Authenticate': 'Bearer',
+  'Retry-After': '1',
+});
+
+function matchesSpecification(
+  request: { method: string; path: string },
+  status: number,
+  body: unknown,
+): boolean {
+  try {
+    checkAgainstSpecification(request, { status, headers, text: JSON.stringify(body) });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Rules that the document states only in words: `reauth_reason` is present exactly if `needs_reauth` is true, and
+ * `error_message` exactly if the status of the workspace is `error`.
+ */
+function breaksUnstatedRule(body: object): boolean {
+  if ('needs_reauth' in body) return (body.needs_reauth === true) !== 'reauth_reason' in body;
+  const workspaces = 'workspaces' in body && Array.isArray(body.workspaces) ? body.workspaces : [];
+  return workspaces.some((item) => (Object(item).status === 'error') !== 'error_message' in Object(item));
+}
+
+describe('the document accepts exactly the replies that the specification allows', () => {
+  const replies = Object.entries(openApi.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.keys(responses)
+        .map(Number)
+        .filter((status) => status === 200)
+        .map((status) => ({ path, method, status })),
+    ),
+  );
+
+  test.each(replies)('$method $path: $status', ({ path, method, status }) => {
+    const validate = getBodyValidator(path, method, status);
+    const request = { method: method.toUpperCase(), path: path.replace('{id}', 'id') };
+    const bodies = examples
+      .filter(({ value }) => validate(value))
+      .flatMap(({ value }) => [value, ...yieldInvalid(value)]);
+    expect(bodies.length).toBeGreaterThan(10);
+    const disputed = bodies.filter(
+      (body) =>
+        validate(body) !== matchesSpecification(request, status, body) && !breaksUnstatedRule(Object(body)),
+    );
+    expect(disputed).toEqual([]);
+  });
+});
+
+describe('ErrorResponse', () => {
+  const validate = getValidator('components', 'schemas', 'ErrorResponse');
+  const isAllowed = new Ajv2020({ strict: false }).compile(errorResponse);
+  const bodies = examples
+    .filter(({ place }) => Number(place[place.indexOf('responses') + 1]) >= 400)
+    .map(({ value }) => value);
+
+  test('is the schema of every error of every operation', () => {
+    const schemas = operations.flatMap(({ operation }) =>
+      Object.entries(operation.responses)
+        .filter(([status]) => Number(status) >= 400)
+        .map(([, response]) => JSON.stringify(Reflect.get(response, 'content')?.['application/json'].schema)),
+    );
+    expect(new Set(schemas)).toEqual(new Set(['{"$ref":"#/components/schemas/ErrorResponse"}']));
+  });
+
+  test('accepts every error of the examples, and nothing that the specification forbids', () => {
+    expect(bodies.length).toBeGreaterThan(20);
+    expect(bodies.filter((body) => !validate(body))).toEqual([]);
+    const accepted = bodies.flatMap((body) => [...yieldInvalid(body)]).filter((body) => validate(body));
+    expect(accepted.length).toBeGreaterThan(20);
+    expect(accepted.filter((body) => !isAllowed(body))).toEqual([]);
+  });
+});

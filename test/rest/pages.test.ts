@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encodeCursor, formatPosition } from '../../src/values/cursor.ts';
+import { toTime } from '../../src/values/time.ts';
+import { rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { asMember, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member } from '../support/tokens.ts';
+
+const INBOX = '/user/notifications';
+const WORKSPACES = '/user/workspaces';
+const PREFIX = 'https://example.test/account';
+
+let gateway: TestGateway;
+let published: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  published = await startTestGateway({ PUBLIC_URL: `${PREFIX}/` }, gateway.database);
+});
+afterAll(async () => {
+  await published.close();
+  await gateway.close();
+});
+
+/** Inserts notifications, of which every second one has the kind task_failed. The newest has the number 1. */
+async function insertNotifications(user: string, count: number) {
+  await gateway.database.sql(
+    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                               request_state, occurred_at, created_at, updated_at)
+     select $1, 'n-' || n, n, case when n % 2 = 0 then 'task_failed' else 'task_response_ready' end, 'active', 'task-' || n, 'p',
+            'A title', '{"taskStatus":"errored","message":null,"messageLabel":null,"messageTimestamp":null}',
+            'none', now(), now() - n * interval '1 s', now()
+       from generate_series(1, $2::int) n`,
+    [user, count],
+  );
+}
+
+async function putSome(user: string, count: number): Promise<string[]> {
+  const inputs = Array.from({ length: count }, (_, n) =>
+    workspaceInput({ createdAt: new Date(Date.UTC(2026, 0, 1, 0, 0, 60 - n)).toISOString() }),
+  );
+  await putWorkspaces(gateway, user, inputs);
+  return inputs.map(({ id }) => id);
+}
+
+async function get(user: string, path: string, headers = {}, at = gateway) {
+  const reply = await rest(at, 'GET', path, { token: await member(user), headers });
+  const records: { id: string }[] = Object.values<{ id: string }[]>(reply.body ?? {})[0] ?? [];
+  const [, next] = /^<(.+)>; rel="next"$/.exec(reply.headers.get('link') ?? '') ?? [];
+  return { ...reply, ids: reply.status === 200 ? records.map(({ id }) => id) : [], next };
+}
+
+/** Follows the links from a path, and returns the IDs of each page. */
+async function followLinks(user: string, path: string, visit: (ids: string[]) => unknown = () => undefined) {
+  const pages: string[][] = [];
+  for (let at: string | undefined = path; at !== undefined; ) {
+    const { ids, next } = await get(user, at);
+    pages.push(ids);
+    await visit(ids);
+    at = next?.replace(gateway.address, '');
+  }
+  return pages;
+}
+
+const numbers = (...list: number[]) => list.map((n) => `n-${n}`);
+
+test.each([INBOX, WORKSPACES])('the links of %s lead to every record once', async (path) => {
+  const user = `links ${path}`;
+  await insertNotifications(user, 5);
+  const workspaces = await putSome(user, 5);
+  const all = path === INBOX ? numbers(1, 2, 3, 4, 5) : workspaces;
+
+  expect(await followLinks(user, `${path}?limit=2`)).toEqual([
+    all.slice(0, 2),
+    all.slice(2, 4),
+    all.slice(4),
+  ]);
+  expect(await followLinks(user, `${path}?limit=5`)).toEqual([all]);
+  expect(await followLinks(user, `${path}?limit=4&offset=1`)).toEqual([all.slice(1)]);
+  expect(await followLinks(user, `${path}?limit=2&offset=1`)).toEqual([all.slice(1, 3), all.slice(3)]);
+  expect(await followLinks(user, path)).toEqual([all]);
+});
+
+test('links skip no record when earlier ones leave the filter, as offset does', async () => {
+  for (const user of ['by link', 'by offset']) await insertNotifications(user, 6);
+  const dismissAll = (user: string) => (ids: string[]) =>
+    asMember(
+      gateway,
+      user,
+      'mutation ($ids: [ID!]!) { dismissNotifications(input: { ids: $ids }) { __typename } }',
+      {
+        ids,
+      },
+    );
+  const path = `${INBOX}?status=active&limit=2`;
+
+  const pages = await followLinks('by link', path, dismissAll('by link'));
+  expect(pages).toEqual([numbers(1, 2), numbers(3, 4), numbers(5, 6)]);
+
+  await dismissAll('by offset')((await get('by offset', path)).ids);
+  expect((await get('by offset', `${path}&offset=2`)).ids).toEqual(numbers(5, 6));
+});
+
+test('a link keeps the filters and the limit, and replaces offset by after', async () => {
+  await insertNotifications('filters', 9);
+  const path = `${INBOX}?kind=task_failed&status=active&status=resolved&limit=1&offset=1`;
+
+  const { ids, next = '' } = await get('filters', path);
+
+  expect(ids).toEqual(numbers(4));
+  const { origin, pathname, searchParams } = new URL(next);
+  expect([origin, pathname]).toEqual([gateway.address, INBOX]);
+  const { after, ...others } = Object.fromEntries(searchParams);
+  expect(searchParams.getAll('status')).toEqual(['active', 'resolved']);
+  expect(others).toEqual({ kind: 'task_failed', status: 'resolved', limit: '1' });
+  expect((await get('filters', `${INBOX}?after=${after}`)).ids).toEqual(numbers(5, 6, 7, 8, 9));
+  expect(await followLinks('filters', path)).toEqual([numbers(4), numbers(6), numbers(8)]);
+});
+
+test('a link begins with PUBLIC_URL and its path prefix', async () => {
+  await putSome('published', 2);
+  for (const path of [WORKSPACES, '/workspaces']) {
+    const { next = '' } = await get('published', `${path}?limit=1&unknown=1`, {}, published);
+    expect(next).toMatch(new RegExp(`^${PREFIX}${path}\\?limit=1&after=[\\w-]+$`));
+    const second = await get('published', next.replace(PREFIX, ''), {}, published);
+    expect([second.ids.length, second.next]).toEqual([1, undefined]);
+  }
+});
+
+test.each([249, 250, 251, 600])('a page of %i records has a link to the rest', async (limit) => {
+  const user = `long ${limit}`;
+  await insertNotifications(user, limit + 2);
+  const all = numbers(...Array.from({ length: limit + 2 }, (_, index) => index + 1));
+
+  expect(await followLinks(user, `${INBOX}?limit=${limit}`)).toEqual([all.slice(0, limit), all.slice(limit)]);
+  expect(await followLinks(user, `${INBOX}?limit=${limit}&offset=2`)).toEqual([all.slice(2)]);
+  expect(await followLinks(user, `${INBOX}?limit=${limit + 2}`)).toEqual([all]);
+});
+
+test('a cursor is the same in both APIs', async () => {
+  await insertNotifications('both', 3);
+  const data = await asMember(gateway, 'both', '{ notifications(first: 1) { pageInfo { endCursor } } }');
+  const { endCursor } = data.notifications.pageInfo;
+  const { ids, next } = await get('both', `${INBOX}?after=${endCursor}&limit=1`);
+  expect([ids, next?.includes(endCursor)]).toEqual([numbers(2), false]);
+});
+
+test('a page after a cursor has the entity tag of the whole list', async () => {
+  for (const id of numbers(3, 2, 1)) await publish(gateway, 'tagged', 'task_failed', { id });
+  const { next = '' } = await get('tagged', `${INBOX}?limit=2`);
+  const path = next.replace(gateway.address, '');
+  const first = await get('tagged', path);
+  const tag = first.headers.get('etag') ?? '';
+  expect([first.ids, tag]).toEqual([numbers(3), (await get('tagged', INBOX)).headers.get('etag')]);
+  expect((await get('tagged', path, { 'If-None-Match': tag })).status).toBe(304);
+
+  await asMember(gateway, 'tagged', 'mutation { dismissNotification(input: { id: "n-1" }) { __typename } }');
+
+  expect((await get('tagged', path, { 'If-None-Match': tag })).status).toBe(200);
+  expect((await get('tagged', `${path}&status=dismissed`)).headers.get('etag')).not.toBe(tag);
+});
+
+const position = (id: string) => formatPosition({ createdAt: toTime(new Date()), id });
+
+describe.each([INBOX, WORKSPACES])('%s rejects with 400 at query.after', (path) => {
+  test.each<[what: string, cursor: string]>([
+    ['an empty cursor', ''],
+    ['no cursor', 'next'],
+    ['a cursor with another shape', encodeCursor(['a', 1])],
+    ['a cursor with an empty ID', position('')],
+    ['a cursor with a control character', position('a\0')],
+    ['a cursor beyond all times', encodeCursor([8.64e15 + 1, randomUUID()])],
+    ['a cursor with padding', `${position(randomUUID())}=`],
+    ['a long cursor', 'A'.repeat(7000)],
+  ])('%s', async (_what, cursor) => {
+    const { status, body } = await get('invalid', `${path}?after=${encodeURIComponent(cursor)}`);
+    expect([status, body.errors.length]).toEqual([400, 1]);
+    expect(body.errors[0]).toMatchObject({
+      location: 'query.after',
+      message: 'must be a cursor of this list',
+    });
+  });
+
+  test('a cursor with offset, and a repeated cursor', async () => {
+    const cursor = position(randomUUID());
+    const combined = await get('invalid', `${path}?after=${cursor}&offset=0`);
+    expect([combined.status, combined.body.errors]).toEqual([
+      400,
+      [{ location: 'query.after', message: 'must not be combined with offset', value: cursor }],
+    ]);
+    const repeated = await get('invalid', `${path}?after=${cursor}&after=${cursor}`);
+    expect(repeated.body.errors).toMatchObject([
+      { location: 'query.after', message: 'must not be repeated' },
+    ]);
+  });
+});
+
+test('a cursor of notifications is no cursor of workspaces', async () => {
+  const { status, body } = await get('invalid', `${WORKSPACES}?after=${position('n-1')}`);
+  expect([status, body.errors[0].location]).toEqual([400, 'query.after']);
+});

@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { rawRequest, sendRaw } from '../support/raw.ts';
+import { publish } from '../support/records.ts';
+import { checkAgainstSpecification } from '../support/specification.ts';
+import { member } from '../support/tokens.ts';
+
+const notFound = { error: 'Not found.', code: 'not_found', errors: [] };
+const idMessage = 'must be 1 to 255 characters without control characters';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+/** Sends a path unchanged; fetch would resolve dots and encode characters. */
+async function send(start: string) {
+  const [method = '', path = ''] = start.split(' ');
+  const reply = await sendRaw(gateway, rawRequest(start, [`Authorization: Bearer ${token}`]));
+  checkAgainstSpecification({ method, path }, reply);
+  return { status: reply.status, body: JSON.parse(reply.text) };
+}
+
+test.each([
+  'GET /',
+  'GET /nowhere',
+  'GET /user',
+  'GET /user/workspaces/',
+  'GET //user/workspaces',
+  'GET /user//workspaces',
+  'GET /User/workspaces',
+  'GET /user/WORKSPACES',
+  'GET /user%2Fworkspaces',
+  'GET /user/workspaces%20',
+  'GET /v1/user/workspaces',
+  'GET /user/../user/workspaces',
+  'GET /./user/workspaces',
+  'GET /user/workspaces;a=b',
+  'POST /user/workspaces',
+  'PATCH /user/workspaces',
+  'GET /editor/auth/subscription',
+  'POST /editor/auth',
+  'GET /user/notifications/x/dismiss',
+  'POST /user/notifications/x/dismiss/',
+  'POST /user/notifications/x/y/dismiss',
+  'POST /user/notifications//x/dismiss',
+  'GET /unsubscribe',
+  'GET /Unsubscribe/x',
+  'GET /unsubscribe/x/',
+  'PUT /unsubscribe/x',
+  'OPTIONS /user/workspaces',
+  'OPTIONS /nowhere',
+  'OPTIONS *',
+  'TRACE /user/workspaces',
+])('returns 404: %s', async (start) => {
+  expect(await send(start)).toEqual({ status: 404, body: notFound });
+});
+
+test.each(['GET /nowhere', 'POST /user/workspaces', 'OPTIONS /user/workspaces'])(
+  'returns 404 without a token: %s',
+  async (start) => {
+    const { status, text } = await sendRaw(gateway, rawRequest(start));
+
+    expect([status, JSON.parse(text)]).toEqual([404, notFound]);
+  },
+);
+
+test('accepts an absolute URL in place of the path, as sent by proxies (RFC 9112, section 3.2.2)', async () => {
+  const { id } = await publish(gateway, 'alice', 'task_failed', { id: 'as a proxy' });
+  const address = 'http://gateway.test/user/notifications/as%20a%20proxy/dismiss?a=http://b/c';
+
+  const { status, text } = await sendRaw(
+    gateway,
+    rawRequest(`POST ${address}`, [`Authorization: Bearer ${token}`]),
+  );
+
+  expect([status, JSON.parse(text)]).toEqual([200, { notification: expect.objectContaining({ id }) }]);
+});
+
+test.each(['http://gateway.test', 'http://gateway.test?a=b'])(
+  'reads the absolute URL %s, which has no path, as the root path',
+  async (target) => {
+    expect(await sendRaw(gateway, rawRequest(`GET ${target}`))).toMatchObject({
+      status: 404,
+      text: JSON.stringify(notFound),
+    });
+    const page = await sendRaw(gateway, rawRequest(`GET ${target}`, ['Accept: text/html']));
+    expect([page.status, page.text.startsWith('<!doctype html>')]).toEqual([200, true]);
+  },
+);
+
+test.each(['gateway.test', 'gateway.test:4000', ''])(
+  'accepts an absolute URL of GraphQL, with the Host header "%s"',
+  async (host) => {
+    const body = JSON.stringify({ query: '{ __typename }' });
+    const lines = [
+      'POST http://gateway.test:4000/graphql HTTP/1.1',
+      `Host: ${host}`,
+      'Connection: close',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      `Authorization: Bearer ${token}`,
+    ];
+
+    const { status, text } = await sendRaw(gateway, [...lines, '', body].join('\r\n'));
+
+    expect([status, JSON.parse(text)]).toEqual([200, { data: { __typename: 'Query' } }]);
+  },
+);
+
+test('HEAD returns the same as GET without the body (RFC 9110, section 9.3.2)', async () => {
+  const lines = [`Authorization: Bearer ${token}`];
+
+  const get = await sendRaw(gateway, rawRequest('GET /user/workspaces', lines));
+  const head = await sendRaw(gateway, rawRequest('HEAD /user/workspaces', lines));
+  const nowhere = await sendRaw(gateway, rawRequest('HEAD /nowhere', lines));
+
+  expect([head.status, head.headers.get('content-length'), head.text]).toEqual([
+    200,
+    get.headers.get('content-length'),
+    '',
+  ]);
+  expect([nowhere.status, nowhere.text]).toEqual([404, '']);
+});
+
+test.each([
+  ['is empty', '', ''],
+  ['has 256 characters', 'a'.repeat(256), 'a'.repeat(256)],
+  ['has U+0000', 'a%00b', 'a\0b'],
+  ['has a line break', 'a%0Ab', 'a\nb'],
+  ['has DEL', 'a%7Fb', 'a\u007fb'],
+  ['has a control character of Latin-1', 'a%C2%85b', 'a\u0085b'],
+])('returns 422 at path.id for an ID that %s', async (_what, encoded, value) => {
+  const { status, body } = await send(`POST /user/notifications/${encoded}/dismiss`);
+
+  expect(status).toBe(422);
+  expect(body.errors).toEqual([{ location: 'path.id', message: idMessage, value }]);
+});
+
+test.each(['%', '%zz', '%E0%A4%A', '%FF', '%ED%A0%80'])(
+  'returns 400 at path.id for the undecodable ID %s',
+  async (id) => {
+    const { status, body } = await send(`POST /user/notifications/${id}/dismiss`);
+
+    expect([status, body.code]).toEqual([400, 'bad_request']);
+    expect(body.errors).toEqual([
+      { location: 'path.id', message: 'must be percent-encoded UTF-8', value: id },
+    ]);
+  },
+);
+
+test.each([
+  ['a slash', 'a/b'],
+  ['dots only', '..'],
+  ['spaces and letters of any script', 'ein Ünïcode 用户 😀'],
+  ['percent and plus', '100%+1'],
+  ['the name of a path segment', 'dismiss'],
+  ['255 characters', 'é'.repeat(255)],
+  ['the name of a property of every object', '__proto__'],
+])('accepts an ID with %s', async (_what, id) => {
+  await publish(gateway, 'alice', 'task_failed', { id });
+
+  const { status, body } = await send(
+    `POST /user/notifications/${encodeURIComponent(id).replaceAll('.', '%2E')}/dismiss`,
+  );
+
+  expect([status, body.notification?.id]).toEqual([200, id]);
+});
+
+const limitRule = 'must be a whole number from 1 to 2147483647';
+const offsetRule = 'must be a whole number from 0 to 2147483647';
+
+test.each<[query: string, location: string, message: string, value: unknown]>([
+  ['limit=0', 'query.limit', limitRule, '0'],
+  ['limit=-1', 'query.limit', limitRule, '-1'],
+  ['limit=', 'query.limit', limitRule, ''],
+  ['limit', 'query.limit', limitRule, ''],
+  ['limit=ten', 'query.limit', limitRule, 'ten'],
+  ['limit=1.5', 'query.limit', limitRule, '1.5'],
+  ['limit=1e3', 'query.limit', limitRule, '1e3'],
+  ['limit=0x10', 'query.limit', limitRule, '0x10'],
+  ['limit=%201', 'query.limit', limitRule, ' 1'],
+  ['limit=%D9%A1', 'query.limit', limitRule, '١'],
+  ['limit=2147483648', 'query.limit', limitRule, '2147483648'],
+  ['limit=1152921504606846976', 'query.limit', limitRule, '1152921504606846976'],
+  ['limit=1&limit=2', 'query.limit', 'must not be repeated', ['1', '2']],
+  ['offset=-1', 'query.offset', offsetRule, '-1'],
+  ['offset=', 'query.offset', offsetRule, ''],
+  ['offset=0&offset=0', 'query.offset', 'must not be repeated', ['0', '0']],
+])('returns 400 on every list for ?%s', async (query, location, message, value) => {
+  for (const path of ['/user/notifications', '/user/workspaces']) {
+    const { status, body } = await rest(gateway, 'GET', `${path}?${query}`, { token });
+
+    expect([status, body.code]).toEqual([400, 'bad_request']);
+    expect(body.errors).toEqual([{ location, message, value }]);
+  }
+});
+
+test('reports all errors in the query at once', async () => {
+  const { body } = await rest(
+    gateway,
+    'GET',
+    '/user/notifications?limit=x&offset=y&status=z&status=active&kind=',
+    {
+      token,
+    },
+  );
+
+  expect(body.errors.map(({ location }: { location: string }) => location).sort()).toEqual([
+    'query.kind',
+    'query.limit',
+    'query.offset',
+    'query.status',
+  ]);
+});
+
+test('the query starts at the first question mark', async () => {
+  const { body } = await rest(gateway, 'GET', '/user/workspaces?limit=1?x', { token });
+
+  expect(body.errors).toEqual([{ location: 'query.limit', message: limitRule, value: '1?x' }]);
+});
+
+test.each(['limit=2147483647', 'offset=2147483647', 'LIMIT=0', 'unknown=%zz', '?', '&&=='])(
+  'accepts the unusual query %s',
+  async (query) => {
+    expect((await rest(gateway, 'GET', `/user/workspaces?${query}`, { token })).status).toBe(200);
+  },
+);

@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql, rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { asPlatform, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member, platform } from '../support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const PUT =
+  'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id gitRef } } }';
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
+
+/** A state of a workspace, identified by its git reference. */
+const state = (id: string, second: number) =>
+  workspaceInput({ id, gitRef: `at ${second}`, createdAt: at(0), updatedAt: at(second) });
+
+const put = (userId: string, ...states: object[]) => putWorkspaces(gateway, userId, states);
+
+async function remove(userId: string, id: string, second: number): Promise<boolean> {
+  const data = await asPlatform(
+    gateway,
+    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
+    { input: { userId, id, deletedAt: at(second) } },
+  );
+  return data.deleteWorkspace.deleted;
+}
+
+async function readRefs(userId: string): Promise<string[]> {
+  const { body } = await rest(gateway, 'GET', '/user/workspaces', { token: await member(userId) });
+  return body.workspaces.map(({ git_ref }: { git_ref: string }) => git_ref).sort();
+}
+
+async function readRevision(userId: string): Promise<number> {
+  const [row] = await gateway.database.sql(
+    'select workspaces::int as revision from user_revision where user_id = $1',
+    [userId],
+  );
+  return Number(row?.revision);
+}
+
+test('a newer state replaces the whole workspace', async () => {
+  const id = randomUUID();
+  await put('newer', { ...state(id, 1), status: 'ERROR', errorMessage: 'Broken', machineId: 'm' });
+  const next = workspaceInput({
+    id,
+    projectId: 'moved',
+    keepActive: true,
+    createdAt: at(5),
+    updatedAt: at(2),
+  });
+
+  expect(await put('newer', next)).toEqual([id]);
+
+  const { body } = await rest(gateway, 'GET', '/user/workspaces', { token: await member('newer') });
+  expect(body.workspaces).toStrictEqual([
+    {
+      id,
+      project_id: 'moved',
+      status: 'running',
+      hardware: { cpu_kind: 'shared', cpus: 2, memory_mb: 4096, volume_size_gb: 20, gpu_kind: null },
+      keep_active: true,
+      created_at: at(5),
+      updated_at: at(2),
+    },
+  ]);
+});
+
+test('ignores an older state or one with the same timestamp, and returns only what was stored', async () => {
+  const [known, fresh] = [randomUUID(), randomUUID()];
+  await put('older', state(known, 5));
+  const before = await readRevision('older');
+
+  expect(await put('older', state(known, 4))).toEqual([]);
+  expect(await put('older', { ...state(known, 5), gitRef: 'another' })).toEqual([]);
+  expect(await readRevision('older'), 'what changes nothing raises no revision').toBe(before);
+
+  expect(await put('older', state(known, 4), state(fresh, 1))).toEqual([fresh]);
+  expect(await readRefs('older')).toEqual(['at 1', 'at 5']);
+  expect(await readRevision('older')).toBeGreaterThan(before);
+});
+
+test('stores all states of a call or none', async () => {
+  await gateway.database.sql(
+    `alter table workspace add constraint no_poison check (git_ref is distinct from 'poison')`,
+  );
+  const input = {
+    userId: 'all-or-none',
+    workspaces: [state(randomUUID(), 1), { ...state(randomUUID(), 1), gitRef: 'poison' }],
+  };
+  const { errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
+  expect(errors.map(({ extensions }) => extensions.code)).toEqual(['INTERNAL_ERROR']);
+  expect(await readRefs('all-or-none')).toEqual([]);
+});
+
+test('rejects duplicate IDs regardless of case, reports each duplicate, and stores nothing', async () => {
+  const [id, other] = [randomUUID(), randomUUID()];
+  const workspaces = [state(id, 1), state(other, 1), state(id.toUpperCase(), 2), state(id, 3)];
+  const input = { userId: 'twice', workspaces };
+
+  const { data, errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
+
+  expect(data).toEqual({ putWorkspaces: null });
+  expect(errors[0].extensions.code).toBe('VALIDATION_FAILED');
+  const locations = errors[0].extensions.errors.map(({ location }: { location: string }) => location);
+  expect(locations).toEqual(['input.workspaces[2].id', 'input.workspaces[3].id']);
+  expect(await readRefs('twice')).toEqual([]);
+});
+
+test('accepts 0 to 500 states', async () => {
+  const states = Array.from({ length: 500 }, (_, n) => state(randomUUID(), n));
+  expect(await put('most')).toEqual([]);
+  expect(await put('most', ...states)).toHaveLength(500);
+  expect(await readRefs('most')).toHaveLength(500);
+
+  const input = { userId: 'most', workspaces: [...states, state(randomUUID(), 1)] };
+  const { errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
+  expect(errors[0].extensions).toMatchObject({
+    code: 'VALIDATION_FAILED',
+    errors: [{ location: 'input.workspaces' }],
+  });
+});
+
+test('deleting a workspace is idempotent', async () => {
+  const id = randomUUID();
+  await put('deleted', state(id, 1));
+  expect(await remove('deleted', id.toUpperCase(), 2)).toBe(true);
+  const before = await readRevision('deleted');
+  expect(await remove('deleted', id, 2)).toBe(false);
+  expect(await remove('deleted', id, 3)).toBe(false);
+  expect(await remove('deleted', randomUUID(), 3)).toBe(false);
+  expect(await readRefs('deleted')).toEqual([]);
+  expect(await readRevision('deleted')).toBe(before);
+});
+
+test('only a state newer than the deletion recreates the workspace', async () => {
+  const id = randomUUID();
+  await put('late', state(id, 1));
+  await remove('late', id, 10);
+  expect(await put('late', state(id, 9))).toEqual([]);
+  expect(await put('late', state(id, 10))).toEqual([]);
+  expect(await readRefs('late')).toEqual([]);
+
+  expect(await put('late', state(id, 11))).toEqual([id]);
+  expect(await put('late', state(id, 10.5)), 'older than the recreated state').toEqual([]);
+  expect(await readRefs('late')).toEqual(['at 11']);
+});
+
+test('a deletion also applies to states that arrive after it', async () => {
+  const id = randomUUID();
+  expect(await remove('early', id, 10)).toBe(false);
+  expect(await put('early', state(id, 5))).toEqual([]);
+  expect(await readRefs('early')).toEqual([]);
+});
+
+test('ignores a deletion older than the state or than a previous deletion', async () => {
+  const id = randomUUID();
+  await put('stays', state(id, 10));
+  expect(await remove('stays', id, 9)).toBe(false);
+  expect(await readRefs('stays')).toEqual(['at 10']);
+
+  expect(await remove('stays', id, 20)).toBe(true);
+  await remove('stays', id, 15);
+  expect(await put('stays', state(id, 18))).toEqual([]);
+});
+
+test('two users can have workspaces with the same ID', async () => {
+  const id = randomUUID();
+  await put('one', state(id, 1));
+  await put('two', state(id, 1));
+  expect(await remove('one', id, 2)).toBe(true);
+  expect(await readRefs('two')).toEqual(['at 1']);
+  expect(await put('two', state(id, 1.5))).toEqual([id]);
+});
+
+test('the latest timestamp decides, whatever the order of concurrent states and deletions', async () => {
+  const ids = Array.from({ length: 6 }, () => randomUUID());
+  await Promise.all(
+    ids.flatMap((id, n) => {
+      const deletion = n % 2 === 0 ? 99 : 5.5;
+      const states = [3, 9, 1, 7].map((second) => () => put('race', state(id, second)));
+      const work = [...states, () => remove('race', id, deletion)];
+      return [...work.slice(n % work.length), ...work.slice(0, n % work.length)].map((run) => run());
+    }),
+  );
+
+  expect(await readRefs('race')).toEqual(['at 9', 'at 9', 'at 9']);
+  const { body } = await rest(gateway, 'GET', '/user/workspaces', { token: await member('race') });
+  const left = body.workspaces.map(({ id }: { id: string }) => id).sort();
+  expect(left).toEqual(ids.filter((_, n) => n % 2 === 1).sort());
+});
+
+test('concurrent calls with overlapping lists in opposite orders all succeed', async () => {
+  const ids = Array.from({ length: 20 }, () => randomUUID());
+  await Promise.all(
+    Array.from({ length: 8 }, (_, n) => {
+      const states = ids.map((id) => state(id, n));
+      return put('opposite', ...(n % 2 === 0 ? states : states.reverse()));
+    }),
+  );
+  expect(new Set(await readRefs('opposite'))).toEqual(new Set(['at 7']));
+});
