@@ -1,7 +1,6 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
-import { LongestFirst } from './test/support/longest-first.ts';
 
-/** Tests that load a gateway for a long time, or repeat a race many times. */
+/** Tests that load a gateway for a long time, repeat a race many times, or start and kill servers. */
 const LONG = 'test/**/*.long.test.ts';
 /** Tests with foreign programs: client generators, a mail server, a browser, PgBouncer, proxies, npm. */
 const FOREIGN = 'test/foreign/**/*.test.ts';
@@ -11,7 +10,6 @@ const DOCS = 'test/docs/**/*.test.ts';
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
-    sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Test files share the modules of a worker: importing the gateway takes longer than most files' tests.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AnswerRaces, startAnswerRaces } from '../support/answer-race.ts';
 
-const ROUNDS = 1000;
+const ROUNDS = 100;
 
 /** A gateway takes longer to start than a race. */
 const KILL_EVERY = 4;
@@ -17,4 +17,4 @@ test(`in ${ROUNDS} races of 24 answers, one wins, and all callers receive it`, a
   for (let round = 1; round <= ROUNDS; round += 1)
     await races.run(round, { kills: round % KILL_EVERY === 0 });
   await races.checkFeed();
-}, 7_200_000);
+}, 600_000);

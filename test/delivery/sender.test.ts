@@ -316,7 +316,7 @@ describe('a message that is refused', () => {
 
   test('because of the chat member suspends the member until the contact is put again', async () => {
     await putContact(gateway, 'no-member', { email: 'no-member@example.com', chatMemberId: 'U-no-member' });
-    chat.answer('no reply');
+    chat.answer('cut reply');
     const waiting = await publish(gateway, 'no-member');
     await eventually(async () =>
       expect(await listStored(gateway.database, 'no-member')).toEqual([

@@ -9,7 +9,7 @@ const rows = [...text.matchAll(/^\| (?!statement|-)(.+?) +\| (.+?) +\| (.+?) +\|
 
 /** The files and titles of tests that a row cites. */
 const citations = ({ tests }: { tests: string }) =>
-  [...tests.matchAll(/\[([\w/-]+)\]\(\.\.\/test\/\1\.test\.ts\): "(.+?)"(?=;|$)/g)].map(
+  [...tests.matchAll(/\[([\w/.-]+)\]\(\.\.\/test\/\1\.test\.ts\): "(.+?)"(?=;|$)/g)].map(
     ([, file = '', title = '']) => ({ file, title }),
   );
 
