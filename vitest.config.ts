@@ -10,6 +10,8 @@ const DOCS = 'test/docs/**/*.test.ts';
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
+    // Shows what a gateway logged as an error only if the test failed.
+    silent: 'passed-only',
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Test files share the modules of a worker: importing the gateway takes longer than most files' tests.
@@ -20,7 +22,7 @@ export default defineConfig({
       project('main', ['test/**/*.test.ts'], [LONG, FOREIGN, DOCS]),
       project('docs', [DOCS]),
       // They measure delays, so they run one after the other.
-      project('long', [LONG, FOREIGN], [], 1),
+      project('long', [LONG, FOREIGN], [], 2),
     ],
   },
 });

@@ -8,6 +8,9 @@ import { startGateway } from '../../src/server/gateway.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { AUDIENCE, ISSUER, jwks, TASK_CLAIMS } from './tokens.ts';
 
+/** Matches log lines of failures, of which replies say only `INTERNAL_ERROR`. */
+const ERROR = /^{"level":(50|60|"error"|"fatal")/;
+
 /** A gateway in this process, by default on its own database. */
 export type TestGateway = {
   address: string;
@@ -22,11 +25,12 @@ export type TestGateway = {
 
 /**
  * Environment variables of a test gateway: its database, the tests' key set and claims, a random encryption key, no rate
- * limits.
+ * limits, and a database timeout that a pause of the machine does not exceed.
  */
 export function settingsFor({ url }: Pick<TestDatabase, 'url'>): Record<string, string> {
   return {
     DATABASE_URL: url,
+    DATABASE_TIMEOUT_MS: '30000',
     AUTH_JWKS: JSON.stringify(jwks),
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,
@@ -59,7 +63,10 @@ export async function startTestGateway(
   const lines: string[] = [];
   const sink = new Writable({
     write(chunk, _encoding, done) {
-      lines.push(String(chunk).trimEnd());
+      const line = String(chunk).trimEnd();
+      lines.push(line);
+      // biome-ignore lint/suspicious/noConsole: Vitest shows it only if a test fails.
+      if (ERROR.test(line)) console.error(line);
       done();
     },
   });
