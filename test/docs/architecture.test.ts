@@ -249,9 +249,9 @@ test('no other feature but the statistics imports src/delivery; they add its sta
   expect(forbidden(isOther, ({ to }) => !to.startsWith('src/delivery/'))).toEqual([]);
 });
 
-test("client programs import none of the gateway's code, except a development server for its tokens", () => {
+test("client programs import none of the gateway's code", () => {
   const programs = [...sourcesBelow('clients'), ...sourcesBelow('examples')].filter(
-    (path) => !/\/(node_modules|dist)\/|\/development-tokens\.ts$/.test(path),
+    (path) => !/\/(node_modules|dist)\//.test(path),
   );
   expect(programs.length).toBeGreaterThan(0);
   const known = programs.flatMap(parseImports).filter(({ to }) => /^(src|rest|test)\//.test(to));
@@ -280,12 +280,12 @@ test('GraphiQL and its examples are loaded only by the process that prepares the
 });
 
 test('only the start of the database imports the embedded PostgreSQL, which imports little of src/', () => {
-  const programs = sourcesBelow('dev').flatMap(parseImports);
+  const programs = sourcesBelow('dev/postgres').flatMap(parseImports);
   expect(imports.filter(({ to }) => to.startsWith('dev/')).map(({ from }) => from)).toEqual([
     'src/database/database-server.ts',
   ]);
-  expect(readSource('src/database/database-server.ts')).toContain("await import('../../dev/");
-  const allowed = /^(dev\/.*|src\/errors\/.*|src\/database\/advisory-locks\.ts)$/;
+  expect(readSource('src/database/database-server.ts')).toContain("await import('../../dev/postgres/");
+  const allowed = /^(dev\/postgres\/.*|src\/errors\/.*|src\/database\/advisory-locks\.ts)$/;
   const others = programs.filter(
     ({ to, typeOnly }) => /^(src|rest|test|bench)\//.test(to) && !typeOnly && !allowed.test(to),
   );

@@ -1,10 +1,4 @@
-import {
-  type AnswerContent,
-  isKnownNotification,
-  type KnownNotificationCard,
-  type NotificationCard,
-  type QuestionAnswerInput,
-} from '@workspace-account/client';
+import { type AnswerContent, isKnownNotification, type NotificationCard } from '@workspace-account/client';
 import { useState } from 'react';
 import { Button, Form } from './controls.tsx';
 
@@ -45,15 +39,18 @@ function PlanForm({ isSending, send }: Props) {
   return (
     <>
       <div className="actions">
-        <Button className="primary" disabled={isSending} onClick={approve}>
-          Approve
-        </Button>
-        <Button aria-expanded={decision === 'REQUEST_CHANGES'} onClick={() => choose('REQUEST_CHANGES')}>
-          Request changes
-        </Button>
-        <Button className="danger" aria-expanded={isRejecting} onClick={() => choose('REJECT')}>
-          Reject
-        </Button>
+        <Button label="Approve" className="primary" disabled={isSending} onClick={approve} />
+        <Button
+          label="Request changes"
+          aria-expanded={decision === 'REQUEST_CHANGES'}
+          onClick={() => choose('REQUEST_CHANGES')}
+        />
+        <Button
+          label="Reject"
+          className="danger"
+          aria-expanded={isRejecting}
+          onClick={() => choose('REJECT')}
+        />
       </div>
       {decision && (
         <Form
@@ -61,10 +58,7 @@ function PlanForm({ isSending, send }: Props) {
           isSending={isSending}
           submit={(fields) => send({ plan: { decision, feedback: readText(fields).text } })}
         >
-          <TextField
-            label={isRejecting ? 'Why? (optional)' : 'What should change?'}
-            isRequired={!isRejecting}
-          />
+          <TextField label={isRejecting ? 'Why?' : 'What should change?'} isRequired={!isRejecting} />
         </Form>
       )}
     </>
@@ -75,16 +69,16 @@ const readText = (fields: FormData) => ({ text: String(fields.get('text')) });
 
 const TextField = ({ label, isRequired }: { label: string; isRequired: boolean }) => (
   <label>
-    {label}
+    {label} {!isRequired && '(optional)'}
     <textarea name="text" rows={2} maxLength={10_000} required={isRequired} />
   </label>
 );
 
-type QuestionCard = Extract<KnownNotificationCard, { __typename: 'QuestionRequestedNotification' }>;
+type QuestionCard = Extract<NotificationCard, { __typename: 'QuestionRequestedNotification' }>;
 type Questions = QuestionCard['payload']['questions'];
 
 /** Reads the answers to all questions from a form, or returns `undefined` if one is missing. */
-function readAnswers(questions: Questions, fields: FormData): QuestionAnswerInput[] | undefined {
+function readAnswers(questions: Questions, fields: FormData) {
   const answers = questions.map(({ multiSelect }, index) => {
     const other = String(fields.get(`other-${index}`)).trim() || null;
     const options = fields.getAll(`options-${index}`).map(Number);

@@ -3,8 +3,7 @@ import { useAnswer } from '@workspace-account/react';
 import { useRef, useState } from 'react';
 import { AnswerForm } from './answer-form.tsx';
 import { Failure } from './screen.tsx';
-import { describeAnswer, describeAuthor, toWords } from './texts.ts';
-import { Time } from './time.tsx';
+import { describeAnswer, describeAuthor, Time, toWords } from './texts.tsx';
 
 type Props = { notification: NotificationCard; request: NonNullable<NotificationCard['request']> };
 

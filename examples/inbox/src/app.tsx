@@ -1,10 +1,9 @@
 import { useConnection, useCounts } from '@workspace-account/react';
 import { useSyncExternalStore } from 'react';
-import { Icon } from './controls.tsx';
+import { Icon, ToastProvider } from './controls.tsx';
 import { InboxScreen } from './inbox-screen.tsx';
 import { SettingsScreen } from './settings-screen.tsx';
-import { Countdown } from './time.tsx';
-import { ToastProvider } from './toasts.tsx';
+import { Countdown } from './texts.tsx';
 import { WorkspacesScreen } from './workspaces-screen.tsx';
 
 const LINKS = [
@@ -52,13 +51,12 @@ function ConnectionState() {
   const { state, retryAt, error } = useConnection();
   return (
     <div className={`connection ${error ? 'offline' : state}`} role="status">
-      {error ? (
+      {!error && <p>{state === 'live' ? 'Live' : 'Connecting'}</p>}
+      {error && (
         <p>
           <strong>You are offline.</strong> What you see may be out of date.{' '}
           <Countdown text="Trying again in" until={retryAt} />
         </p>
-      ) : (
-        <p>{state === 'live' ? 'Live' : 'Connecting'}</p>
       )}
     </div>
   );

@@ -1,4 +1,6 @@
-import type { ComponentProps, ReactNode } from 'react';
+import { GatewayError } from '@workspace-account/client';
+import { type ComponentProps, createContext, type ReactNode, useContext, useState } from 'react';
+import { describeError } from './texts.tsx';
 
 const PATHS = {
   alert: 'M12 9v4m0 3.5v.01M10.3 4 2.9 17a2 2 0 0 0 1.7 3h14.8a2 2 0 0 0 1.7-3L13.7 4a2 2 0 0 0-3.4 0z',
@@ -22,8 +24,14 @@ export const Icon = ({ name }: { name: IconName }) => (
   </svg>
 );
 
-/** A button that does not submit the form around it. */
-export const Button = (props: ComponentProps<'button'>) => <button type="button" {...props} />;
+type ButtonProps = ComponentProps<'button'> & { label: string; icon?: IconName };
+
+/** A button that does not submit the form around it. If it shows an icon, its label is a tooltip. */
+export const Button = ({ label, icon, ...props }: ButtonProps) => (
+  <button type="button" {...(icon && { className: 'icon-button', title: label })} {...props}>
+    {icon ? <Icon name={icon} /> : label}
+  </button>
+);
 
 type FormProps = { action: string; isSending: boolean; submit(fields: FormData): void; children: ReactNode };
 
@@ -41,5 +49,50 @@ export function Form({ action, isSending, submit, children }: FormProps) {
         {action}
       </button>
     </form>
+  );
+}
+
+type Toast = { text: string; isProblem?: boolean; undo?: () => void };
+
+const ToastContext = createContext<(toast: Toast) => void>(() => undefined);
+
+/** Returns a function that shows a short message, optionally with a button that undoes what it reports. */
+export const useToast = () => useContext(ToastContext);
+
+/** Returns a function that waits for a change, and shows a toast if it fails. */
+export function useReport(): (change: Promise<unknown>) => Promise<void> {
+  const showToast = useToast();
+  return async (change) => {
+    try {
+      await change;
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      const when = error.retryAfter === undefined ? '' : ` Try again in ${error.retryAfter} s.`;
+      showToast({ text: `Not saved. ${describeError(error)}${when}`, isProblem: true });
+    }
+  };
+}
+
+/** Shows the latest toast until its animation ends, which pauses while the pointer or the focus is on it. */
+export function ToastProvider({ children }: { children: ReactNode }) {
+  const [toast, setToast] = useState<Toast>();
+  const close = () => setToast(undefined);
+  const undo = () => {
+    toast?.undo?.();
+    close();
+  };
+  return (
+    <ToastContext value={setToast}>
+      {children}
+      <div className="toasts" role="status" onAnimationEnd={close}>
+        {toast && (
+          <div key={toast.text} className="toast" data-problem={toast.isProblem}>
+            <p>{toast.text}</p>
+            {toast.undo && <Button label="Undo" onClick={undo} />}
+            <Button label="Close message" icon="x" onClick={close} />
+          </div>
+        )}
+      </div>
+    </ToastContext>
   );
 }

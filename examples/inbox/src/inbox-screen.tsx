@@ -1,35 +1,19 @@
 import type { NotificationCard as Card, NotificationFilter } from '@workspace-account/client';
 import { useCounts, useInbox, useInboxClient } from '@workspace-account/react';
 import { useState } from 'react';
-import { Button } from './controls.tsx';
-import { NotificationCard } from './notification-card.tsx';
+import { Button, useReport } from './controls.tsx';
+import { type ListedCard, NotificationCard } from './notification-card.tsx';
 import { Empty, Loaded, Screen } from './screen.tsx';
-import { useReport } from './toasts.tsx';
 
-type Tab = {
-  to: string;
-  name: string;
-  filter: NotificationFilter;
-  count?: 'total' | 'openRequests';
-  empty: string;
-};
+type Tab = { to: string; name: string; filter: NotificationFilter; count?: 'total' | 'openRequests' };
 
-const ACTIVE: Tab = {
-  to: 'active',
-  name: 'Active',
-  filter: { statuses: ['ACTIVE'] },
-  count: 'total',
-  empty: 'All caught up',
-};
-const WAITING: Tab = {
-  to: 'waiting',
-  name: 'Waiting for you',
-  filter: { requestStates: ['OPEN'] },
-  count: 'openRequests',
-  empty: 'Nothing waits for you',
-};
-const ALL: Tab = { to: 'all', name: 'All', filter: {}, empty: 'No notifications yet' };
-const TABS = [ACTIVE, WAITING, ALL];
+const ACTIVE: Tab = { to: 'active', name: 'Active', filter: { statuses: ['ACTIVE'] }, count: 'total' };
+const TABS: readonly Tab[] = [
+  ACTIVE,
+  { to: 'waiting', name: 'Waiting for you', filter: { requestStates: ['OPEN'] }, count: 'openRequests' },
+  { to: 'all', name: 'All', filter: {} },
+];
+const EMPTY: Readonly<Record<string, string>> = { active: 'All caught up', waiting: 'Nothing waits for you' };
 
 /** The notifications of a tab. */
 export function InboxScreen({ tab }: { tab: string }) {
@@ -38,9 +22,7 @@ export function InboxScreen({ tab }: { tab: string }) {
   const report = useReport();
   const shown = TABS.find(({ to }) => to === tab) ?? ACTIVE;
   const dismissButton = shown === ACTIVE && counts !== undefined && counts.total > 1 && (
-    <Button className="quiet" onClick={() => report(dismissAll())}>
-      Dismiss all
-    </Button>
+    <Button label="Dismiss all" className="quiet" onClick={() => report(dismissAll())} />
   );
   return (
     <Screen title="Inbox" action={dismissButton}>
@@ -56,7 +38,7 @@ export function InboxScreen({ tab }: { tab: string }) {
   );
 }
 
-function List({ tab: { filter, empty } }: { tab: Tab }) {
+function List({ tab: { to, filter } }: { tab: Tab }) {
   const inbox = useInbox(filter);
   const cards = useStaying(inbox.notifications);
   return (
@@ -67,21 +49,19 @@ function List({ tab: { filter, empty } }: { tab: Tab }) {
         ))}
       </div>
       {cards?.length === 0 && (
-        <Empty icon="check" title={empty} text="Plans, questions and results appear here as they arrive." />
+        <Empty icon="check" title={EMPTY[to] ?? 'No notifications yet'} text="They appear as they arrive." />
       )}
     </Loaded>
   );
 }
 
-type Staying = { readonly notification: Card; readonly isListed: boolean };
-
 /**
  * Keeps what leaves a list in place, so that a card does not vanish under the user who is answering it, unless it was
  * dismissed.
  */
-function useStaying(listed: readonly Card[] | undefined): readonly Staying[] | undefined {
+function useStaying(listed: readonly Card[] | undefined): readonly ListedCard[] | undefined {
   const inbox = useInboxClient();
-  const [before, setBefore] = useState<{ listed?: typeof listed; staying?: readonly Staying[] }>({});
+  const [before, setBefore] = useState<{ listed?: typeof listed; staying?: readonly ListedCard[] }>({});
   if (listed === undefined || before.listed === listed) return before.staying;
   const ids = new Set(listed.map(({ id }) => id));
   const isDismissed = (id: string) => inbox.notification(id).get().data?.status === 'DISMISSED';

@@ -2,19 +2,18 @@ import { type NotificationCard as Card, isKnownNotification } from '@workspace-a
 import { useDeliveries, useInboxClient, useNotification } from '@workspace-account/react';
 import { useId, useState } from 'react';
 import { AnswerSection } from './answer-section.tsx';
-import { Button, Icon } from './controls.tsx';
+import { Button, Icon, useReport, useToast } from './controls.tsx';
 import { Loaded } from './screen.tsx';
-import { describeKind, describeStatus, toWords } from './texts.ts';
-import { Time } from './time.tsx';
-import { useReport, useToast } from './toasts.tsx';
+import { describeKind, describeStatus, Time, toWords } from './texts.tsx';
 
 const MAX_LINES = 8;
 const MAX_CHARACTERS = 700;
 
-type Props = { notification: Card; isListed: boolean };
+/** A notification, and whether it is still in the list. */
+export type ListedCard = { readonly notification: Card; readonly isListed: boolean };
 
 /** Shows a notification of any kind, with what the user can do. If it has left the list, it shows what became of it. */
-export function NotificationCard({ notification: listed, isListed }: Props) {
+export function NotificationCard({ notification: listed, isListed }: ListedCard) {
   const { notification = listed } = useNotification(isListed ? undefined : listed.id);
   const titleId = useId();
   if (notification === null) return null;
@@ -79,18 +78,10 @@ function StatusButton({ notification: { id, title, status } }: { notification: C
     showToast({ text: `Dismissed: ${title}`, undo });
     void report(dismiss(id));
   };
-  if (status === 'DISMISSED')
-    return (
-      <Button className="quiet" onClick={undo}>
-        Restore
-      </Button>
-    );
+  if (status === 'DISMISSED') return <Button label="Restore" className="quiet" onClick={undo} />;
   if (status !== 'ACTIVE') return null;
-  const name = `Dismiss: ${title}`;
   return (
-    <Button className="icon-button" title={name} onClick={(event) => handleDismiss(event.currentTarget)}>
-      <Icon name="x" />
-    </Button>
+    <Button label={`Dismiss: ${title}`} icon="x" onClick={(event) => handleDismiss(event.currentTarget)} />
   );
 }
 
@@ -103,9 +94,12 @@ function LongText({ lead, text }: { lead?: string | null; text: string | null })
       {lead && <p className="lead">{lead}</p>}
       {text && <p className={isLong && !isExpanded ? 'text cut' : 'text'}>{text}</p>}
       {isLong && (
-        <Button className="quiet" aria-expanded={isExpanded} onClick={() => setIsExpanded(!isExpanded)}>
-          {isExpanded ? 'Show less' : 'Show all'}
-        </Button>
+        <Button
+          label={isExpanded ? 'Show less' : 'Show all'}
+          className="quiet"
+          aria-expanded={isExpanded}
+          onClick={() => setIsExpanded(!isExpanded)}
+        />
       )}
     </>
   );

@@ -1,22 +1,15 @@
 import type { GatewayError } from '@workspace-account/client';
-import type { Loading } from '@workspace-account/react';
+import type { Loading, UseInbox } from '@workspace-account/react';
 import type { ReactNode } from 'react';
 import { Button, Icon, type IconName } from './controls.tsx';
-import { describeError } from './texts.ts';
-import { Countdown } from './time.tsx';
+import { Countdown, describeError } from './texts.tsx';
 
 const focus = (heading: HTMLElement | null) => heading?.focus();
 
+type ScreenProps = { title: string; action?: ReactNode; children: ReactNode };
+
 /** A screen. Its title names the page, and gets the focus when the screen is opened. */
-export function Screen({
-  title,
-  action,
-  children,
-}: {
-  title: string;
-  action?: ReactNode;
-  children: ReactNode;
-}) {
+export function Screen({ title, action, children }: ScreenProps) {
   return (
     <main>
       <title>{title}</title>
@@ -31,11 +24,7 @@ export function Screen({
   );
 }
 
-type LoadedProps = {
-  of: Loading & { hasMore?: boolean; loadMore?(): Promise<void> };
-  isMissing: boolean;
-  children: ReactNode;
-};
+type LoadedProps = { of: Loading & Partial<UseInbox>; isMissing: boolean; children: ReactNode };
 
 /** Shows loaded data: before, outlines of cards; after a failure, the reason; at the end, a button for more. */
 export function Loaded({ of, isMissing, children }: LoadedProps) {
@@ -45,11 +34,7 @@ export function Loaded({ of, isMissing, children }: LoadedProps) {
       {error && <Failure error={error} retry={reload} />}
       {isMissing && !error && <div className="skeleton" role="status" aria-label="Loading" />}
       {children}
-      {hasMore && (
-        <Button className="more" disabled={isLoading} onClick={loadMore}>
-          Show earlier
-        </Button>
-      )}
+      {hasMore && <Button label="Show earlier" className="more" disabled={isLoading} onClick={loadMore} />}
     </>
   );
 }
@@ -72,7 +57,7 @@ export function Failure({ error, retry }: { error: GatewayError; retry?: () => v
         {describeError(error)}{' '}
         <Countdown text={retry ? 'Trying again in' : 'Try again in'} until={error.retryAt} />
       </p>
-      {retry && !isFinal && error.retryAt === undefined && <Button onClick={retry}>Try again</Button>}
+      {retry && !isFinal && error.retryAt === undefined && <Button label="Try again" onClick={retry} />}
     </div>
   );
 }

@@ -1,9 +1,9 @@
+import type { NotificationPreferenceInput } from '@workspace-account/client';
 import { useEditorAuth, usePreferences } from '@workspace-account/react';
 import { useTransition } from 'react';
-import { Button, Form } from './controls.tsx';
+import { Button, Form, useReport } from './controls.tsx';
 import { Loaded, Screen } from './screen.tsx';
-import { describeKind, toWords } from './texts.ts';
-import { useReport } from './toasts.tsx';
+import { describeKind, toWords } from './texts.tsx';
 
 const CHANNELS = [
   { name: 'Email', field: 'emailEnabled' },
@@ -23,12 +23,11 @@ export const SettingsScreen = () => (
 function Preferences() {
   const { preferences, update, ...loading } = usePreferences();
   const report = useReport();
+  const set = (item: NotificationPreferenceInput) => report(update([item]));
   return (
     <section className="panel">
       <h2>Messages</h2>
-      <p className="hint">
-        The channels on which you hear about notifications. The inbox always shows all of them.
-      </p>
+      <p className="hint">Where you hear about notifications. The inbox always shows all of them.</p>
       <Loaded of={loading} isMissing={preferences === undefined}>
         <table hidden={preferences === undefined}>
           <thead>
@@ -49,9 +48,7 @@ function Preferences() {
                       type="checkbox"
                       aria-label={`${name}: ${describeKind(kind).when}`}
                       checked={enabled[field]}
-                      onChange={({ target: { checked } }) =>
-                        report(update([{ notificationKind: kind, [field]: checked }]))
-                      }
+                      onChange={({ target }) => set({ notificationKind: kind, [field]: target.checked })}
                     />
                   </td>
                 ))}
@@ -75,12 +72,11 @@ function EditorSettings() {
     const refreshToken = String(fields.get('refresh')) || null;
     startSending(() => report(connect({ accessToken, refreshToken })));
   };
+  const handleDisconnect = () => startSending(() => report(disconnect()));
   return (
     <section className="panel">
       <h2>Editor</h2>
-      <p className="hint">
-        Tasks use the subscription of your coding editor. Its tokens are stored encrypted.
-      </p>
+      <p className="hint">Tasks use your editor's subscription. Its tokens are stored encrypted.</p>
       <Loaded of={loading} isMissing={editorAuth === undefined}>
         {editorAuth?.needsReauth && (
           <p className="note" role="status">
@@ -92,9 +88,7 @@ function EditorSettings() {
             <span className="pill" data-tone={editorAuth.needsReauth ? 'ERROR' : 'RUNNING'}>
               {editorAuth.needsReauth ? 'Not working' : 'Connected'}
             </span>
-            <Button disabled={isSending} onClick={() => startSending(() => report(disconnect()))}>
-              Disconnect
-            </Button>
+            <Button label="Disconnect" disabled={isSending} onClick={handleDisconnect} />
           </div>
         )}
         {editorAuth && (!isConnected || editorAuth.needsReauth) && (

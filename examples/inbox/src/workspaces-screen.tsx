@@ -1,8 +1,7 @@
-import type { WorkspaceCard as Workspace } from '@workspace-account/client';
+import type { WorkspaceCard as Card } from '@workspace-account/client';
 import { useWorkspaces } from '@workspace-account/react';
 import { Empty, Loaded, Screen } from './screen.tsx';
-import { toWords } from './texts.ts';
-import { Time } from './time.tsx';
+import { Time, toWords } from './texts.tsx';
 
 /** The user's workspaces in all projects. */
 export function WorkspacesScreen() {
@@ -15,7 +14,7 @@ export function WorkspacesScreen() {
         )}
         <ul className="cards">
           {workspaces?.map((workspace) => (
-            <WorkspaceItem key={workspace.id} workspace={workspace} />
+            <WorkspaceItem key={workspace.id} {...workspace} />
           ))}
         </ul>
       </Loaded>
@@ -23,8 +22,7 @@ export function WorkspacesScreen() {
   );
 }
 
-function WorkspaceItem({ workspace }: { workspace: Workspace }) {
-  const { projectId, status, gitRef, errorMessage, keepActive, updatedAt, hardware } = workspace;
+function WorkspaceItem({ projectId, status, gitRef, errorMessage, keepActive, updatedAt, hardware }: Card) {
   const { cpus, cpuKind, memoryMb, volumeSizeGb, gpuKind } = hardware;
   return (
     <li className="card workspace">
@@ -38,14 +36,10 @@ function WorkspaceItem({ workspace }: { workspace: Workspace }) {
           {cpus} {cpuKind} CPUs, {Math.round(memoryMb / 1024)} GB memory, {volumeSizeGb} GB disk
           {gpuKind && `, GPU ${gpuKind}`}
         </span>
-      </p>
-      {errorMessage && <p className="problem">{errorMessage}</p>}
-      <p className="meta">
-        <span>
-          Changed <Time at={updatedAt} />
-        </span>
+        <Time at={updatedAt} />
         {keepActive && <span>Kept active</span>}
       </p>
+      {errorMessage && <p className="problem">{errorMessage}</p>}
     </li>
   );
 }

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Connect, Plugin } from 'vite';
-import { signDevelopmentToken } from '../../src/config/development-keys.ts';
-import { readConfig } from '../../src/config.ts';
+import { signDevelopmentToken } from '../src/config/development-keys.ts';
+import { readConfig } from '../src/config.ts';
 
-const repository = fileURLToPath(new URL('../../', import.meta.url));
+const repository = fileURLToPath(new URL('../', import.meta.url));
 
 /**
  * Serves `/token`, as the session of a real web app would: each request gets a new token of INBOX_USER, a member of
