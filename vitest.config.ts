@@ -21,7 +21,7 @@ export default defineConfig({
     projects: [
       project('main', ['test/**/*.test.ts'], [LONG, FOREIGN, DOCS]),
       project('docs', [DOCS]),
-      // They measure delays, so they run one after the other.
+      // Some measure delays, and many start programs of their own.
       project('long', [LONG, FOREIGN], [], 2),
     ],
   },

@@ -62,7 +62,7 @@ test('the contender "no-announcements" sends no announcements, unlike the gatewa
   await publishBy('gateway', 'bob');
 
   await eventually(() => expect(announced).toContain('bob'));
-  expect(announced).toEqual(['bob']);
+  expect(announced).not.toContain('alice');
 });
 
 /** Publishes a notification through a contender. */
