@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { GatewayError, isKnownNotification, type Loadable } from '../../clients/typescript/src/index.ts';
+import { insertWorkspaces } from '../support/bulk-records.ts';
 import { openInboxes, shownIds, watch } from '../support/client-inboxes.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -108,6 +109,19 @@ test('shows pages, and what is new on top of them', async () => {
   expect(list.get().data?.hasMore).toBe(false);
   await list.reload();
   expect(shownIds(list)).toEqual(published);
+});
+
+test('a list longer than a page of the gateway does not become shorter when it is loaded again', async () => {
+  await insertWorkspaces(gateway.database, 'long-list', 250);
+  const list = inboxes.open(gateway, 'long-list', { pageSize: 100 }).workspaces();
+  const read = watch(list);
+  await eventually(() => expect(read().data?.workspaces).toHaveLength(100));
+  await list.loadMore();
+  await list.loadMore();
+  const ids = read().data?.workspaces.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(250);
+  await list.reload();
+  expect(read().data?.workspaces.map(({ id }) => id)).toEqual(ids);
 });
 
 test('shows changes at once, and undoes those that are refused', async () => {

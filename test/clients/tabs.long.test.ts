@@ -105,6 +105,51 @@ test('all tabs see that the connection is lost, and resume together', async () =
   for (const { list } of tabs) await eventually(() => expect(shownIds(list)).toEqual([id]));
 });
 
+test('a tab without a valid token leaves the stream to one that has one', async () => {
+  const token = await member('expelled');
+  let fails = false;
+  const getToken = () => {
+    if (fails) throw new Error('The session has ended.');
+    return token;
+  };
+  const leading = await openTab('expelled', { getToken });
+  const following = await openTab('expelled');
+  fails = true;
+  proxy.edit((operation, part) => {
+    if (operation !== 'AccountEvents') return part;
+    proxy.edit((_operation, later) => later);
+    return 'cut';
+  });
+  const { id } = await publish(gateway, 'expelled');
+  for (const { list } of [leading, following]) await eventually(() => expect(shownIds(list)).toEqual([id]));
+  await eventually(() => expect(leading.inbox.connection.get().state).toBe('live'));
+});
+
+test('a tab that has no valid token tries again, with growing delays', async () => {
+  const token = await member('expelled-alone');
+  const times: number[] = [];
+  let fails = false;
+  const getToken = () => {
+    if (!fails) return token;
+    times.push(Date.now());
+    throw new Error('The session has ended.');
+  };
+  const { inbox } = await openTab('expelled-alone', { getToken });
+  fails = true;
+  proxy.edit((operation, part) => (operation === 'AccountEvents' ? 'cut' : part));
+  await publish(gateway, 'expelled-alone');
+  await eventually(() =>
+    expect(inbox.connection.get()).toMatchObject({ state: 'waiting', error: { code: 'NO_TOKEN' } }),
+  );
+  await vi.waitFor(() => expect(times.length).toBeGreaterThan(2), 15_000);
+  const [first = 0, second = 0, third = 0] = times;
+  expect(second - first).toBeGreaterThan(900);
+  expect(third - second).toBeGreaterThan(1900);
+  fails = false;
+  proxy.edit((_operation, part) => part);
+  await vi.waitFor(() => expect(inbox.connection.get().state).toBe('live'), 15_000);
+});
+
 test('without locks, every tab has its own stream', async () => {
   vi.stubGlobal('navigator', {});
   const streams = countStreams();

@@ -21,9 +21,10 @@ export async function followEvents(
   after: string | undefined,
   { onEvents, onConnection }: EventHandlers,
   signal: AbortSignal,
+  earlierFailures = 0,
 ): Promise<void> {
   let cursor = after;
-  let failures = 0;
+  let failures = earlierFailures;
   let rejected: string | undefined;
   while (!signal.aborted) {
     let liveToken: string | undefined;

@@ -28,10 +28,11 @@ export type ErrorFields = {
 /** Any failure of this client. */
 export class GatewayError extends Error {
   /**
-   * The gateway's code. Without one: `NETWORK_ERROR` (there was no reply, or only that of a proxy), `INVALID_REPLY`, or
-   * `SIGNED_OUT` (the user signed out, or the token is of another account). Later versions of the gateway may have more.
+   * The gateway's code. Without one: `NETWORK_ERROR` (there was no reply, or only that of a proxy), `INVALID_REPLY`,
+   * `NO_TOKEN` (`getToken` failed), or `SIGNED_OUT` (the user signed out, or the token is of another account). Later
+   * versions of the gateway may have more.
    */
-  readonly code: ErrorCode | 'NETWORK_ERROR' | 'INVALID_REPLY' | 'SIGNED_OUT' | (string & {});
+  readonly code: ErrorCode | 'NETWORK_ERROR' | 'INVALID_REPLY' | 'NO_TOKEN' | 'SIGNED_OUT' | (string & {});
   /** Seconds to wait, of `RATE_LIMITED`. */
   readonly retryAfter: number | undefined;
   /** When to try again, or when this client does, in milliseconds since 1970. */

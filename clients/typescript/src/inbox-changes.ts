@@ -26,7 +26,14 @@ type InboxChanges = Pick<
 >;
 
 /** Errors after which nobody knows whether an answer was stored, or which say nothing about it. */
-const UNDECIDED = ['NETWORK_ERROR', 'INTERNAL_ERROR', 'RATE_LIMITED', 'UNAUTHENTICATED', 'SIGNED_OUT'];
+const UNDECIDED = [
+  'NETWORK_ERROR',
+  'NO_TOKEN',
+  'INTERNAL_ERROR',
+  'RATE_LIMITED',
+  'UNAUTHENTICATED',
+  'SIGNED_OUT',
+];
 
 /** Creates the functions by which a user changes things. */
 export function createChanges(store: AccountStore, send: Send, session: AccountSession): InboxChanges {

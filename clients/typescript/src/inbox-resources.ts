@@ -96,12 +96,14 @@ export function createResources(
     const select = (state: State) => selectList(collection(state), rules, key);
     const extent = (state: State) => collection(state).lists.get(key);
 
-    function load(request: PageRequest, after: Position | undefined, signal: AbortSignal): Promise<void> {
+    /** Loads at least so many records after a position, if there are as many. */
+    function load(minimum: number, request: PageRequest, after: Position | undefined, signal: AbortSignal) {
       const loadPages = async () => {
         let page = await list.loadPage(request, signal);
-        // A page may be empty although others follow, because the gateway checks a limited number of records for each.
-        while (page.nodes.length === 0 && page.pageInfo.hasNextPage) {
-          page = await list.loadPage({ ...request, after: page.pageInfo.endCursor }, signal);
+        // A page may be short, and even empty, although others follow: the gateway checks a limited number of records.
+        while (page.nodes.length < minimum && page.pageInfo.hasNextPage) {
+          const next = await list.loadPage({ ...request, after: page.pageInfo.endCursor }, signal);
+          page = { ...next, nodes: [...page.nodes, ...next.nodes] };
         }
         return page;
       };
@@ -119,14 +121,14 @@ export function createResources(
         // As many as are loaded, so that the list does not become shorter.
         const loaded = select(store.shown)?.length ?? 0;
         const first = Math.min(Math.max(loaded, pageSize), MAX_PAGE_SIZE);
-        return load({ first }, undefined, signal);
+        return load(Math.max(loaded, 1), { first }, undefined, signal);
       },
     });
     return Object.assign(resource, {
       async loadMore() {
         const { end, endCursor = null } = extent(store.shown) ?? {};
         if (end === undefined) return;
-        await resource.loadPart((signal) => load({ first: pageSize, after: endCursor }, end, signal));
+        await resource.loadPart((signal) => load(1, { first: pageSize, after: endCursor }, end, signal));
       },
     });
   }

@@ -10,8 +10,8 @@ export const MAX_DELAY_SECONDS = 30;
 export const backoff = (retry: number, maxSeconds = 16) =>
   1000 * Math.min(2 ** retry, maxSeconds) * (0.5 + Math.random() / 2);
 
-/** Whether there was no reply, so that nobody knows whether the request was executed. */
-const isUnanswered = ({ code }: GatewayError) => code === 'NETWORK_ERROR';
+/** Whether there was no token or no reply, so that nobody knows whether the request was executed. */
+const isUnanswered = ({ code }: GatewayError) => code === 'NETWORK_ERROR' || code === 'NO_TOKEN';
 
 /** Whether a query should be sent again after a while. */
 const isTemporary = (error: GatewayError) => isUnanswered(error) || error.code === 'INTERNAL_ERROR';

@@ -31,7 +31,7 @@ export function createSession(
       return await getToken(rejected);
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause;
-      throw new GatewayError({ code: 'NETWORK_ERROR', message: 'getToken failed.' }, { cause });
+      throw new GatewayError({ code: 'NO_TOKEN', message: 'getToken failed.' }, { cause });
     }
   }
 

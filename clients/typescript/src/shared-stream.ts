@@ -2,11 +2,12 @@ import type { AccountEvent } from './account-events.ts';
 import { type EventHandlers, followEvents } from './follow-events.ts';
 import { type ErrorFields, GatewayError } from './gateway-error.ts';
 import type { Connection } from './inbox-types.ts';
+import { sleep } from './retries.ts';
 import type { Session } from './transport.ts';
 
-// One tab, the leader, holds a lock and streams; it passes everything on to the others. When it is closed, the browser
-// gives the lock to another tab. When it hangs or is frozen, another one steals the lock. Either resumes after the last
-// event that it received.
+// One tab, the leader, holds a lock and streams; it passes everything on to the others. When it is closed, or has no
+// valid token, the lock goes to another tab. When it hangs or is frozen, another one steals the lock. Either resumes
+// after the last event that it received.
 
 /** How often the leader reports that it is alive. */
 const HEARTBEAT_MS = 3000;
@@ -14,6 +15,8 @@ const HEARTBEAT_MS = 3000;
 const CHECK_MS = 1000;
 const ASK_MS = 6000;
 const TAKEOVER_MS = 10_000;
+/** Errors of a tab's own token. Another tab may have a valid one. */
+const TOKEN_ERRORS: readonly (string | undefined)[] = ['NO_TOKEN', 'UNAUTHENTICATED'];
 /** Time to reply. The timers of hidden tabs run once a minute, but they reply to messages at once. */
 const REPLY_MS = 2000;
 
@@ -74,6 +77,9 @@ class SharedStream {
   /** Ends the wait for the lock, in order to steal it. */
   #waiting = new AbortController();
   #isStealing = false;
+  /** How often in a row this tab had no valid token, and when it may lead again. */
+  #refusals = 0;
+  #leadsFrom = 0;
 
   constructor(
     name: string,
@@ -108,18 +114,20 @@ class SharedStream {
       const options = this.#isStealing ? { steal: true } : { signal: this.#waiting.signal };
       this.#isStealing = false;
       try {
-        await navigator.locks.request(this.#name, options, () => this.#lead(signal));
+        await navigator.locks.request(this.#name, options, () => this.#lead(leading, signal));
       } catch {
         // The lock was stolen, or this tab is about to steal it. Otherwise the page may not use locks.
-        if (!this.#isLeading && !this.#waiting.signal.aborted) await this.#lead(signal);
+        if (!this.#isLeading && !this.#waiting.signal.aborted) await this.#lead(leading, signal);
       }
       leading.abort();
       this.#isLeading = false;
       this.#heardAt = Date.now();
+      await sleep(this.#leadsFrom - Date.now(), this.#signal).catch(() => undefined);
     }
   }
 
-  async #lead(signal: AbortSignal): Promise<void> {
+  /** Streams until aborted. Aborts the lead if this tab has no valid token. */
+  async #lead(leading: AbortController, signal: AbortSignal): Promise<void> {
     this.#isLeading = true;
     this.#isStealing = false;
     this.#previous = this.#position;
@@ -134,9 +142,15 @@ class SharedStream {
           this.#connection = connection;
           this.#announce();
           this.#handlers.onConnection(connection);
+          if (connection.state === 'live') this.#refusals = 0;
+          if (!TOKEN_ERRORS.includes(connection.error?.code)) return;
+          this.#refusals += 1;
+          this.#leadsFrom = connection.retryAt ?? 0;
+          leading.abort();
         },
       },
       signal,
+      this.#refusals,
     );
     clearInterval(heartbeat);
   }
@@ -175,6 +189,7 @@ class SharedStream {
     if (this.#isLeading || message.term < (this.#position?.term ?? 0)) return;
     this.#heardAt = Date.now();
     this.#askedAt = undefined;
+    this.#isStealing = false;
     const isNext = this.#continues(message);
     this.#position = { term: message.term, batch: message.batch };
     if (message.type === 'events') {

@@ -36,8 +36,8 @@ const MESSAGES: Readonly<Record<string, string>> = {
   RATE_LIMITED: 'Too many requests.',
   NETWORK_ERROR: 'The server cannot be reached.',
   INTERNAL_ERROR: 'The server has a problem.',
+  NO_TOKEN: 'Your session cannot be continued.',
   UNAUTHENTICATED: 'Your session has ended. Sign in again.',
-  NOT_FOUND: 'It does not exist any more.',
   ORG_MEMBERSHIP_REQUIRED: 'Only members of an organization have these settings.',
 };
 
