@@ -1,0 +1,108 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { copyRepository } from '../support/contributing.ts';
+import { makeFolder, removeFolder } from '../support/folder.ts';
+
+/* Releases a copy of the repository. Docker is a program that writes down its arguments: image.test.ts tests the image. */
+
+const TIMEOUT_MS = 120_000;
+
+let folder: string;
+let repository: string;
+let tag: string;
+beforeEach(async () => {
+  folder = await makeFolder();
+  repository = join(folder, 'repository');
+  await copyRepository(repository);
+  tag = `v${JSON.parse(await readFile(join(repository, 'package.json'), 'utf8')).version}`;
+  await mkdir(join(folder, 'bin'));
+  await writeFile(join(folder, 'bin/docker'), `#!/bin/sh\necho "$*" >> '${folder}/docker.log'\n`);
+  await chmod(join(folder, 'bin/docker'), 0o755);
+  git('init', '--quiet', '--initial-branch', 'main');
+  commit('Begin');
+}, TIMEOUT_MS);
+afterEach(() => removeFolder(folder));
+
+function run(program: string, args: readonly string[]) {
+  const identity = { GIT_CONFIG_GLOBAL: '/dev/null', EMAIL: 'releaser@example.com' };
+  const env = { ...identity, PATH: `${folder}/bin:${process.env.PATH}`, HOME: folder };
+  return spawnSync(program, args, { cwd: repository, encoding: 'utf8', env });
+}
+
+function git(...args: readonly string[]): string {
+  const { status, stdout, stderr } = run('git', ['-c', 'user.name=Releaser', ...args]);
+  expect(status, stderr).toBe(0);
+  return stdout.trim();
+}
+
+function commit(subject: string): void {
+  git('add', '--all');
+  git('commit', '--quiet', '--message', subject);
+}
+
+const release = (...options: string[]) => run('npm', ['run', '--silent', 'release', '--', ...options]);
+
+test('dates the changes, commits, tags, packs the clients and builds the image, once', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  git('config', 'user.name', 'Releaser');
+  const { status, stdout, stderr } = release();
+
+  expect([status, stderr]).toEqual([0, '']);
+  expect(stdout).toBe(
+    `Released ${tag.slice(1)}: ${tag}, release/, the image.\n` +
+      'Next: git push --follow-tags, and record the commit in docs/releases.md.\n',
+  );
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await readFile(join(repository, 'CHANGELOG.md'), 'utf8')).toContain(
+    `\n## [Unreleased]\n\n## [${tag.slice(1)}] - ${today}\n\nVersion `,
+  );
+  expect(git('cat-file', '-t', tag)).toBe('tag');
+  expect(git('rev-parse', `${tag}^{commit}`)).toBe(git('rev-parse', 'HEAD'));
+  expect(git('show', '--format=%s', '--name-only')).toBe(`Release ${tag.slice(1)}\n\nCHANGELOG.md`);
+  expect(git('status', '--porcelain')).toBe('');
+  expect((await readdir(join(repository, 'release'))).toSorted()).toEqual(
+    ['client', 'react'].map((name) => `workspace-account-${name}-${tag.slice(1)}.tgz`),
+  );
+  expect(await readFile(join(folder, 'docker.log'), 'utf8')).toBe(
+    `version\nbuild --tag workspace-account-gateway:${tag.slice(1)} .\n`,
+  );
+
+  expect(release('--no-image')).toMatchObject({
+    status: 1,
+    stderr: `release: ${tag} exists. Raise "version" in package.json and commit it.\n`,
+  });
+});
+
+test.each<[problem: string, prepare: () => Promise<unknown>, message: string]>([
+  ['uncommitted changes', () => writeFile(join(repository, 'new.txt'), ''), 'commit or remove all changes'],
+  ['another branch', async () => git('switch', '--quiet', '--create', 'other'), 'check out main first'],
+  [
+    'a change log without unreleased changes',
+    async () => {
+      await writeFile(join(repository, 'CHANGELOG.md'), '# Change log\n');
+      commit('Empty the change log');
+    },
+    'CHANGELOG.md has no section "[Unreleased]"',
+  ],
+  [
+    'a Docker that does not run',
+    () => writeFile(join(folder, 'bin/docker'), '#!/bin/sh\necho "no daemon" >&2\nexit 1\n'),
+    'docker version failed:\nno daemon',
+  ],
+])(
+  'with %s, says what to do and changes nothing',
+  { timeout: TIMEOUT_MS },
+  async (_problem, prepare, message) => {
+    await prepare();
+    const before = [git('rev-parse', 'HEAD'), git('status', '--porcelain')];
+
+    const { status, stderr } = release();
+
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`release: ${message}`)]);
+    expect([git('rev-parse', 'HEAD'), git('status', '--porcelain')]).toEqual(before);
+    expect(git('tag')).toBe('');
+  },
+);
