@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { publish, resolve } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
@@ -10,18 +10,14 @@ import { member } from '../support/tokens.ts';
  * the publication. A dismissal succeeds only if the notification is dismissed, and is otherwise rejected with 404.
  */
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let withChannel: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   // With a channel, a dismissal is a transaction. Nothing listens on the port.
   const email = { SMTP_URL: 'smtp://127.0.0.1:1', SMTP_FROM: 'no-reply@example.com', DELIVERY: 'false' };
   withChannel = await startTestGateway(email, gateway.database);
 });
-afterAll(async () => {
-  await withChannel.close();
-  await gateway.close();
-});
+afterAll(() => withChannel.close());
 
 const gateways = () => [gateway, withChannel];
 const task = { id: 'task', projectId: 'project' };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { buildDocument, goodArguments, isSubscription } from '../support/root-fields.ts';
 import { subscribe } from '../support/sse.ts';
 import { signToken } from '../support/tokens.ts';
@@ -10,16 +10,12 @@ import { signToken } from '../support/tokens.ts';
  * must not count as a token without scopes.
  */
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let prefixed: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   prefixed = await startTestGateway({ AUTH_SCOPE_PREFIX: 'gateway/' }, gateway.database);
 });
-afterAll(async () => {
-  await prefixed.close();
-  await gateway.close();
-});
+afterAll(() => prefixed.close());
 
 const fields = Object.keys(goodArguments);
 

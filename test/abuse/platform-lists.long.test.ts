@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { signToken } from '../support/tokens.ts';
 
 /* A service that reads lists of all users must not exhaust the memory with one request. */
 
 const MIB = 1024 * 1024;
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
   await gateway.database.sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, payload_size,
@@ -22,7 +21,6 @@ beforeAll(async () => {
     [MIB],
   );
 });
-afterAll(() => gateway.close());
 
 const content =
   'nodes { ... on UserNotification { userId } ... on PlanRequestedNotification { payload { input } } }';

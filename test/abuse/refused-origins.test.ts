@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 
 /*
@@ -7,11 +7,7 @@ import { rawRequest, sendRaw } from '../support/raw.ts';
  * whose origin is not configured, which must not let others fill the log or write lines of their own.
  */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ CORS_ORIGINS: 'https://app.example.test' });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ CORS_ORIGINS: 'https://app.example.test' });
 
 const ask = (Origin: string, method = 'OPTIONS') =>
   fetch(`${gateway.address}/graphql`, {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { routes } from '../../rest/router.ts';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { payloads, publish } from '../support/records.ts';
 import { buildDocument, goodArguments, isSubscription } from '../support/root-fields.ts';
 import { openStream, subscribe } from '../support/sse.ts';
@@ -20,11 +20,10 @@ const PLATFORM = 20;
 const FLOOD = 300;
 const CONNECTIONS = 10;
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let limited: TestGateway;
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   limited = await startTestGateway(
     {
       RATE_LIMIT_TASKS_PER_MINUTE: String(TASKS),
@@ -36,10 +35,7 @@ beforeAll(async () => {
   );
   token = await signTaskToken('alice', 'own', { sub: 'alice', org_id: 'acme' });
 });
-afterAll(async () => {
-  await limited.close();
-  await gateway.close();
-});
+afterAll(() => limited.close());
 
 const task = (id: string) => ({ id, projectId: 'project-1', workspaceId: 'w-1' });
 

@@ -6,7 +6,7 @@ import { graphql, rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { listStored, putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import {
   currentCursor,
   dismiss,
@@ -27,11 +27,7 @@ import {
 } from '../support/requests.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const answer = (userId: string, input: Record<string, unknown>) => answerAt(gateway, userId, input);
 const refuse = (userId: string, input: Record<string, unknown>) => refuseAnswer(gateway, userId, input);

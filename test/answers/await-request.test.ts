@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
 import { startEditingProxy } from '../support/editing-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { asPlatform, deleteUser, publish, resolve } from '../support/records.ts';
@@ -15,16 +15,12 @@ const LONG = 55;
 /** Without sweeps in the time of a test, unless a test is about them. */
 const settings = { LIVE_SWEEP_MS: '600000' };
 
-let gateway: TestGateway;
+const gateway = useGateway(settings);
 let other: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway(settings);
   other = await startTestGateway(settings, gateway.database);
 });
-afterAll(async () => {
-  await other.close();
-  await gateway.close();
-});
+afterAll(() => other.close());
 
 const countWaiting = async (at: TestGateway) => (await scrape(at)).sum('gateway_live_subscribers');
 
@@ -143,7 +139,9 @@ describe('request', () => {
       sent.toString('latin1').includes('pg_notify') ? 'hold' : sent,
     );
     url.port = String(proxy.port);
-    const silent = await startTestGateway({ ...settings, DATABASE_URL: url.href }, gateway.database);
+    // It waits so long for the announcement when it closes.
+    const silentSettings = { ...settings, DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: '1000' };
+    const silent = await startTestGateway(silentSettings, gateway.database);
     const sweeping = await startTestGateway({ LIVE_SWEEP_MS: '200' }, gateway.database);
     const { id } = await publish(gateway, 'silent');
     const { reply } = await startWait('silent', id, sweeping);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type GraphQLReply, graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { asMember, asPlatform, type Kind, payloads, publish, resolve } from '../support/records.ts';
 import {
@@ -15,11 +15,7 @@ import {
 } from '../support/requests.ts';
 import { platform, signTaskToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const read = (userId: string, id: string) => readNotification(gateway, userId, id);
 const events = (userId: string) => listEvents(gateway.database, userId);

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const post = async (userId: string, id: string, body: object) =>
   rest(gateway, 'POST', `/user/notifications/${id}/answer`, { token: await member(userId), body });

@@ -1,11 +1,11 @@
 import SchemaBuilder from '@pothos/core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { routes } from '../../rest/router.ts';
 import type { Access as DeclaredAccess } from '../../src/auth/access.ts';
 import { valueAt } from '../../src/errors/issue.ts';
 import { rootFieldPlugin } from '../../src/graphql/builder-plugins.ts';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { operations } from '../support/openapi.ts';
 import { buildDocument, goodArguments, isSubscription, rootFields } from '../support/root-fields.ts';
 import { subscribe } from '../support/sse.ts';
@@ -132,11 +132,7 @@ const signTokenFor = ({ grant, isMember }: { grant: string; isMember: boolean },
     }),
   });
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 test('the access table and the table of valid arguments cover every root field', () => {
   const names = Object.keys(rootFields).sort();

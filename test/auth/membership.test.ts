@@ -1,18 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let renamed: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   renamed = await startTestGateway({ AUTH_ORG_CLAIM: 'https://acme.test/org' }, gateway.database);
 });
-afterAll(async () => {
-  await renamed.close();
-  await gateway.close();
-});
+afterAll(() => renamed.close());
 
 test.each([
   ['a string', 'acme'],

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql, type RestRequest, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 /*
@@ -14,14 +14,10 @@ const notJson = { raw: '{', headers: json };
 
 const WRITES = 4;
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({
-    RATE_LIMIT_READS_PER_MINUTE: '1000',
-    RATE_LIMIT_WRITES_PER_MINUTE: String(WRITES),
-  });
+const gateway = useGateway({
+  RATE_LIMIT_READS_PER_MINUTE: '1000',
+  RATE_LIMIT_WRITES_PER_MINUTE: String(WRITES),
 });
-afterAll(() => gateway.close());
 
 const unpermitted = () => signToken({ sub: 'alice', org_id: 'acme', scope: 'account:read' });
 const withoutMembership = () => signToken({ sub: 'alice' });

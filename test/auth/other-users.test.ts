@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { buildDocument, goodArguments, isSubscription, rootFields } from '../support/root-fields.ts';
 import { openStream, subscribe } from '../support/sse.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let bobsNotification: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   bobsNotification = (await publish(gateway, 'bob')).id;
   await putWorkspaces(gateway, 'bob', [workspaceInput()]);
 });
-afterAll(() => gateway.close());
 
 /** The subscriptions with a `userId` argument. */
 const fields = ['editorAuthEvents', 'notificationEvents', 'workspaceEvents'];

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { graphql, type RestRequest, rest, sendParameters } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { member, platform } from '../support/tokens.ts';
 
@@ -9,13 +9,11 @@ const credential = 'CREDENTIAL-0123456789';
 const path = '/editor/auth/subscription';
 const json = { 'Content-Type': 'application/json' };
 
-let gateway: TestGateway;
+const gateway = useGateway({ LOG_LEVEL: 'trace' });
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ LOG_LEVEL: 'trace' });
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 /** Expects that neither a reply nor any log line contains the credential. */
 function expectRedacted(text: string): void {

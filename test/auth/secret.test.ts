@@ -1,21 +1,19 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { getKysely, openDatabase } from '../../src/database/database.ts';
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/values/secret.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { putWorkspaces, workspaceInput } from '../support/records.ts';
 
 const TOKEN = 'SECRET-token-0123456789';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 beforeAll(async () => {
-  gateway = await startTestGateway();
   await putWorkspaces(gateway, 'alice', [workspaceInput({ previewToken: TOKEN })]);
 });
-afterAll(() => gateway.close());
 
 test('a secret matches only the same string', () => {
   const secret = new Secret(TOKEN);

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { badTokens } from '../support/bad-tokens.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { buildDocument, isSubscription, rootFields } from '../support/root-fields.ts';
 import { openStream, subscribe } from '../support/sse.ts';
 import { member } from '../support/tokens.ts';
@@ -17,11 +17,7 @@ const names = [
 ];
 const attacks = badTokens.filter(([what]) => names.includes(what));
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ MAX_SUBSCRIBERS: '1', GRAPHIQL: 'true' });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ MAX_SUBSCRIBERS: '1', GRAPHIQL: 'true' });
 
 test('covers every subscription field and every selected kind of invalid token', () => {
   expect(fields.sort()).toEqual([

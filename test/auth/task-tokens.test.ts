@@ -5,18 +5,17 @@ import type { Viewer } from '../../src/auth/viewer.ts';
 import { NotFoundError } from '../../src/errors/gateway-errors.ts';
 import { createHub, type Subscriber } from '../../src/live/hub.ts';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { payloads, publish as publishAsPlatform } from '../support/records.ts';
 import { member, platform, signTaskToken, signToken, TASK_CLAIMS } from '../support/tokens.ts';
 
 /** Points of a task. */
 const TASKS = 3;
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let limited: TestGateway;
 let unconfigured: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   limited = await startTestGateway(
     {
       RATE_LIMIT_TASKS_PER_MINUTE: String(TASKS),
@@ -30,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await unconfigured.close();
   await limited.close();
-  await gateway.close();
 });
 
 /** The fields of a returned notification that task tokens may select. */

@@ -1,8 +1,8 @@
 import { createHmac, createPublicKey, randomBytes } from 'node:crypto';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { AUDIENCE, ISSUER } from '../support/tokens.ts';
 
 const ec = await generateKeyPair('ES256', { extractable: true });
@@ -24,11 +24,7 @@ const jwks = {
   ],
 };
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ AUTH_JWKS: JSON.stringify(jwks) });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ AUTH_JWKS: JSON.stringify(jwks) });
 
 const claims = () => ({ sub: 'alice', iss: ISSUER, aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 600 });
 

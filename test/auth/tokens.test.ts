@@ -1,8 +1,8 @@
 import { exportJWK, generateKeyPair } from 'jose';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { badTokens } from '../support/bad-tokens.ts';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { signToken } from '../support/tokens.ts';
 
@@ -12,11 +12,7 @@ const rejectedByGraphQL = {
   errors: [{ message: rejected.error, extensions: { code: 'UNAUTHENTICATED' } }],
 };
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 test.each(badTokens)('REST rejects a token that %s', async (_what, make) => {
   const { status, body, headers } = await rest(gateway, 'GET', '/user/workspaces', { token: await make() });

@@ -1,21 +1,17 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { openInboxes, watch } from '../support/client-inboxes.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { publish, resolve } from '../support/records.ts';
 import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
 import { answer, answers, listEvents } from '../support/requests.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let proxy: ReplyProxy;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   proxy = await startReplyProxy(gateway);
 });
-afterAll(async () => {
-  await proxy.close();
-  await gateway.close();
-});
+afterAll(() => proxy.close());
 
 const inboxes = openInboxes();
 afterEach(() => {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type CachingClient, cachingClients } from '../support/caching-clients.ts';
 import { expectNoWarnings } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss as dismissElsewhere } from '../support/inbox.ts';
 import { asMember, asPlatform, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
@@ -28,11 +28,7 @@ const ACCOUNT_EVENTS = `subscription ($after: String) { accountEvents(after: $af
   ... on EditorAuthEvent { editorAuth { ref auth { type } } }
 } } }`;
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 describe.each(cachingClients)('an inbox in the cache of %s', (_name, create) => {
   expectNoWarnings();

@@ -1,27 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { InMemoryCache } from '@apollo/client';
 import { isObjectType } from 'graphql';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { apolloCacheOptions } from '../../clients/typescript/src/apollo.ts';
 import { graphcacheOptions } from '../../clients/typescript/src/urql.ts';
 import { schema } from '../../src/schema.ts';
 import { cachingClients } from '../support/caching-clients.ts';
 import { expectNoWarnings } from '../support/console.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { createBrowser } from '../support/push-service.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({
-    VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
-    VAPID_SUBJECT: 'mailto:ops@example.com',
-    PUSH_ALLOWED_HOSTS: 'localhost:8443',
-    DELIVERY: 'false',
-  });
+const gateway = useGateway({
+  VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
+  VAPID_SUBJECT: 'mailto:ops@example.com',
+  PUSH_ALLOWED_HOSTS: 'localhost:8443',
+  DELIVERY: 'false',
 });
-afterAll(() => gateway.close());
 
 const REGISTER = `mutation ($input: RegisterPushSubscriptionInput!) {
   registerPushSubscription(input: $input) { pushSubscription { ref id } }

@@ -3,23 +3,19 @@ import { GatewayError, isKnownNotification, type Loadable } from '../../clients/
 import { insertWorkspaces } from '../support/bulk-records.ts';
 import { openInboxes, shownIds, watch } from '../support/client-inboxes.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss as dismissElsewhere } from '../support/inbox.ts';
 import { startProxy } from '../support/proxy.ts';
 import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let proxy: ReplyProxy;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   proxy = await startReplyProxy(gateway);
 });
-afterAll(async () => {
-  await proxy.close();
-  await gateway.close();
-});
+afterAll(() => proxy.close());
 
 const inboxes = openInboxes();
 afterEach(() => {

@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { print } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as operations from '../../clients/typescript/src/operations.ts';
 import { cachingClients } from '../support/caching-clients.ts';
 import { expectNoWarnings } from '../support/console.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { type Kind, payloads, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 describe.each(cachingClients)("the package's operations in the cache of %s", (_name, create) => {
   expectNoWarnings();

@@ -3,23 +3,19 @@ import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { openInboxes, shownIds, watch } from '../support/client-inboxes.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 // Inboxes of one process share a stream like the tabs of a browser: Node.js has locks and broadcast channels too.
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let proxy: ReplyProxy;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   proxy = await startReplyProxy(gateway);
 });
-afterAll(async () => {
-  await proxy.close();
-  await gateway.close();
-});
+afterAll(() => proxy.close());
 
 const inboxes = openInboxes();
 afterEach(() => {

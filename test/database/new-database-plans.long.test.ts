@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openPipelinedPool, readPoolOptions } from '../../src/database/pool.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { countPages, explainAfter, explainAll } from '../support/plans.ts';
 import { asMember, publish } from '../support/records.ts';
 import { openStream } from '../support/sse.ts';
@@ -21,11 +21,7 @@ const MAX_PAGES = 150;
 
 const user = 'user-3';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 async function fill(): Promise<void> {
   // Otherwise the statement that publishes would find its notification stored, and do nothing.

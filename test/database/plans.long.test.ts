@@ -5,7 +5,7 @@ import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
 import { encodeCursor } from '../../src/values/cursor.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { countScanned, explainAll } from '../support/plans.ts';
 import { asMember, asPlatform, payloads } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
@@ -21,12 +21,11 @@ import { member, signToken } from '../support/tokens.ts';
  */
 const MANY = 20_000;
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let client: pg.Client;
 /** Has the settings of the pool of MikroORM. */
 let main: pg.Client;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   const { database } = gateway;
   await fillTables(database, ['notification', 'workspace'], async () => {
     await database.sql(
@@ -58,10 +57,7 @@ beforeAll(async () => {
   main = new pg.Client(poolOptions(options));
   await Promise.all([client.connect(), main.connect()]);
 });
-afterAll(async () => {
-  await Promise.all([client.end(), main.end()]);
-  await gateway.close();
-});
+afterAll(() => Promise.all([client.end(), main.end()]));
 
 /** Returns the maximum number of records that a statement of `work` scans. */
 async function measureCost(table: string, work: () => Promise<unknown>, on = client): Promise<number> {

@@ -1,9 +1,9 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { poolOptions } from '../../src/database/pool.ts';
 import { MAX_RECORDS } from '../../src/statistics/count-records.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { countScanned, explainAll } from '../support/plans.ts';
 import { asPlatform, publish, resolve } from '../support/records.ts';
 import { recordStatements, type Statement } from '../support/statements.ts';
@@ -18,9 +18,8 @@ const USERS = 1000;
 /** Records of a user with many records, in each table. */
 const MANY = 30_000;
 
-let gateway: TestGateway;
+const gateway = useGateway();
 beforeAll(async () => {
-  gateway = await startTestGateway();
   const { database } = gateway;
   await fillTables(database, ['notification', 'workspace', 'delivery'], async () => {
     await database.sql(
@@ -36,7 +35,6 @@ beforeAll(async () => {
     );
   });
 });
-afterAll(() => gateway.close());
 
 const tables = ['notification', 'workspace', 'delivery'];
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { graphql, rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
 import {
   asMember,
@@ -22,11 +22,10 @@ import { member, platform } from '../support/tokens.ts';
  * committed.
  */
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let withChannel: TestGateway;
 let locker: pg.Client;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   // A channel adds statements to changes. Nothing listens on the port.
   const email = { SMTP_URL: 'smtp://127.0.0.1:1', SMTP_FROM: 'no-reply@example.com', DELIVERY: 'false' };
   withChannel = await startTestGateway(email, gateway.database);
@@ -35,7 +34,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await locker.end();
   await withChannel.close();
-  await gateway.close();
 });
 
 /**

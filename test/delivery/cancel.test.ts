@@ -1,5 +1,5 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createUnsubscribeTokens, toUnsubscribeUrl } from '../../src/delivery/email/unsubscribe-token.ts';
 import {
   addTargets,
@@ -9,7 +9,7 @@ import {
   unreachableProviders,
 } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { currentCursor, dismissBy } from '../support/inbox.ts';
 import { asMember, deleteUser, publish, resolve } from '../support/records.ts';
 
@@ -19,11 +19,7 @@ const settings = {
   DELIVERY: 'false',
   ENCRYPTION_KEYS: `k1:${encryptionKey.toString('base64')}`,
 };
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway(settings);
-});
-afterAll(() => gateway.close());
+const gateway = useGateway(settings);
 
 const pending = ['chat pending', 'email pending', 'push pending'];
 const settled = ['chat cancelled settled', 'email cancelled settled', 'push cancelled settled'];

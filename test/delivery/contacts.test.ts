@@ -8,15 +8,11 @@ import { maskEmail, maskMemberId, putContact } from '../../src/delivery/contacts
 import { emailSchema, MEMBER_ID_MESSAGE } from '../../src/values/constraints.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asMember, asPlatform } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ LOG_LEVEL: 'trace' });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ LOG_LEVEL: 'trace' });
 
 const FIELDS = 'userId email emailSuspendedAt chatMemberId chatSuspendedAt';
 const PUT = `mutation ($input: PutContactInput!) { putContact(input: $input) { contact { ${FIELDS} } } }`;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { settingsFor, useGateway } from '../support/gateway.ts';
 import { fates, isLossy, type KillingProvider, startKillingProvider } from '../support/killing-provider.ts';
 import { type Process, startProcess } from '../support/process.ts';
 import { asMember, asPlatform, publish } from '../support/records.ts';
@@ -16,14 +16,13 @@ const USERS = ['alice', 'bob'];
 
 const chat = { CHAT_TOKEN: 'token', CHAT_API_URL: 'http://127.0.0.1:1' };
 
-let gateway: TestGateway;
+const gateway = useGateway({ ...chat, DELIVERY: 'false' });
 let provider: KillingProvider;
 let settings: Record<string, string>;
 const running = new Map<string, Process>();
 const dying: Promise<unknown>[] = [];
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ ...chat, DELIVERY: 'false' });
   provider = await startKillingProvider(kill);
   settings = { ...settingsFor(gateway.database), ...chat, LOG_LEVEL: 'error' };
   const { sql } = gateway.database;
@@ -48,7 +47,6 @@ afterAll(async () => {
   await Promise.all(Array.from(running.values(), (sender) => sender.stop()));
   await Promise.all(dying);
   await provider.close();
-  await gateway.close();
 });
 
 function start(name: string): void {

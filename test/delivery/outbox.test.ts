@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
 import {
   addTargets,
@@ -7,16 +7,12 @@ import {
   registerPush,
   unreachableProviders,
 } from '../support/delivery.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { asMember, asPlatform, payloads, publish, resolve } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ...unreachableProviders, DELIVERY: 'false' });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
 
 const PUBLISH = `mutation ($input: PublishNotificationsInput!) {
   publishNotifications(input: $input) {

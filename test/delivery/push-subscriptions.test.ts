@@ -1,8 +1,8 @@
 import { createSecretKey, hash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSubscriptionCipher } from '../../src/encryption/subscription-cipher.ts';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { createBrowser } from '../support/push-service.ts';
 import { asMember, asPlatform, deleteUser, publish } from '../support/records.ts';
 import { member, platform, signToken } from '../support/tokens.ts';
@@ -18,11 +18,7 @@ const settings = {
   LOG_LEVEL: 'trace',
 };
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway(settings);
-});
-afterAll(() => gateway.close());
+const gateway = useGateway(settings);
 
 const REGISTER = `mutation ($input: RegisterPushSubscriptionInput!) {
   registerPushSubscription(input: $input) { pushSubscription { id host createdAt } }

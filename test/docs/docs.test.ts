@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let page: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   page = await (await get('/docs')).text();
 });
-afterAll(() => gateway.close());
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway.address}${path}`, { headers });

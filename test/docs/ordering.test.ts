@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readPage, tableBelow } from '../support/documentation.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asPlatform, payloads, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
 
 const page = readPage('docs/platform.md');
 
 const at = (time: string) => `2026-01-01T${time}:00.000Z`;
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 test('publications and resolutions have the documented results', async () => {
   const [userId, task] = ['alice', { id: 'task', projectId: 'project' }];

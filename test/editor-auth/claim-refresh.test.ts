@@ -1,17 +1,13 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import type { Pair } from '../support/provider.ts';
 import { asPlatform, credentialVersion, deleteUser } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const CLAIM = `mutation ($input: ClaimEditorCredentialRefreshInput!) {
   claimEditorCredentialRefresh(input: $input) { granted claimedUntil }

@@ -1,16 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asPlatform, deleteUser } from '../support/records.ts';
 import { member, platform, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const first = { accessToken: 'first-access', refreshToken: 'first-refresh' };
 const second = { accessToken: 'second-access', refreshToken: 'second-refresh' };

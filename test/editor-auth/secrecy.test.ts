@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { asMember, asPlatform } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
 const [firstKey, secondKey] = [newKey(), newKey()];
 
-let gateway: TestGateway;
+const gateway = useGateway({ ENCRYPTION_KEYS: `first:${firstKey}` });
 /** Uses the same database with only a new key: credentials encrypted with the first key are unreadable. */
 let withoutKey: TestGateway;
 /** Uses the same database with the new key first, followed by the old one. */
 let rotated: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ENCRYPTION_KEYS: `first:${firstKey}` });
   withoutKey = await startTestGateway({ ENCRYPTION_KEYS: `second:${secondKey}` }, gateway.database);
   const keys = `second:${secondKey},first:${firstKey}`;
   rotated = await startTestGateway({ ENCRYPTION_KEYS: keys }, gateway.database);
@@ -22,7 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await withoutKey.close();
   await rotated.close();
-  await gateway.close();
 });
 
 const pair = { accessToken: 'ACCESS-k3yb0ard', refreshToken: 'REFRESH-m0n1t0r' };

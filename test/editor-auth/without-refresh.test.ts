@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asMember, asPlatform, credentialVersion } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 
 /* Pairs without a refresh token, and the expiry of access tokens. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const STORE =
   'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { editorAuth { auth { type } } } }';

@@ -1,20 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { asPlatform, credentialVersion, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
 import { buildGoClient, buildPythonClient, type Client, hasPython } from './tools.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let limited: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   const limits = { RATE_LIMIT_READS_PER_MINUTE: '4', RATE_LIMIT_WRITES_PER_MINUTE: '4' };
   limited = await startTestGateway(limits, gateway.database);
 });
-afterAll(async () => {
-  await limited.close();
-  await gateway.close();
-});
+afterAll(() => limited.close());
 
 /** One command per path: four reads and four writes. */
 const commands = [

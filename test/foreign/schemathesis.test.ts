@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 import { hasPython, runSchemathesis } from './tools.ts';
@@ -7,11 +7,7 @@ import { hasPython, runSchemathesis } from './tools.ts';
 /** Test cases per operation. With 1400 there are 10,000 in total, which takes half an hour. */
 const MAX_EXAMPLES = process.env.SCHEMATHESIS_MAX_EXAMPLES ?? '15';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 /** All checks except `unsupported_method`, which expects 405; the specification requires 404 for unknown methods. */
 const options = [

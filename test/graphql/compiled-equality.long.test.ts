@@ -22,7 +22,7 @@ import { ReadScheduler } from '../../src/quota/read-scheduler.ts';
 import { createServedSchema } from '../../src/schema.ts';
 import { toTime } from '../../src/values/time.ts';
 import { arbitraryQueries } from '../support/arbitrary-queries.ts';
-import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { settingsFor, useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 
 /* A compiled operation must return exactly what graphql-js returns for it, byte for byte. */
@@ -34,10 +34,9 @@ const quota = createQuota(
 );
 const schema = createServedSchema(quota);
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let database: Database;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   for (const kind of [
     'plan_requested',
     'question_requested',
@@ -52,10 +51,7 @@ beforeAll(async () => {
   ]);
   database = await openDatabase({ url: gateway.database.url, poolSize: 2, timeoutMs: 5000 });
 });
-afterAll(async () => {
-  await database.close();
-  await gateway.close();
-});
+afterAll(() => database.close());
 
 /** Creates a context in which alice has every scope and membership. */
 function createFullContext(): Context {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { parse, validate } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { limitCost } from '../../src/graphql/document-limits.ts';
 import { RUNS_BEFORE_COMPILATION } from '../../src/graphql/plugins/compiled-execution.ts';
 import { schema } from '../../src/schema.ts';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asPlatform, payloads, publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
@@ -13,13 +13,11 @@ import { member } from '../support/tokens.ts';
  * An operation is interpreted by graphql-js at first, and compiled when it is sent often. The replies must not differ.
  */
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 /** Enough requests to interpret an operation first and then run it compiled twice. */
 const TIMES = RUNS_BEFORE_COMPILATION + 2;

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { graphql, sendParameters } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { payloads } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 const send = (query: string, variables: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
   graphql(gateway, query, variables, { token, headers });

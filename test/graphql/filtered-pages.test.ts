@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
 import { fillTables } from '../support/bulk-records.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asMember } from '../support/records.ts';
 
 const USER = 'collector';
@@ -26,9 +26,8 @@ const records = Array.from({ length: MANY }, (_, index) => ({
 }));
 type Listed = (typeof records)[number];
 
-let gateway: TestGateway;
+const gateway = useGateway();
 beforeAll(async () => {
-  gateway = await startTestGateway();
   await fillTables(gateway.database, ['notification'], () =>
     gateway.database.sql(
       `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
@@ -41,7 +40,6 @@ beforeAll(async () => {
     ),
   );
 });
-afterAll(() => gateway.close());
 
 const QUERY = `query (
   $first: Int, $after: String, $last: Int, $before: String, $filter: NotificationFilter

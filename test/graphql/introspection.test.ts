@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ GRAPHIQL: 'true', RATE_LIMIT_READS_PER_MINUTE: '1' });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ GRAPHIQL: 'true', RATE_LIMIT_READS_PER_MINUTE: '1' });
 
 test.each([
   '{ __schema { queryType { name } } }',

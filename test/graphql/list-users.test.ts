@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { encodeCursor } from '../../src/values/cursor.ts';
 import { type GraphQLReply, graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asMember, deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { signToken } from '../support/tokens.ts';
 
 /** Ordered by code point: upper case, lower case, characters outside the Basic Multilingual Plane. */
 const ids = ['Al', 'al', 'al%', 'al-1', 'al-2', 'al_', 'ali', 'al\u{ffef}', 'al\u{10ffff}', 'am', 'bob'];
 
-let gateway: TestGateway;
+const gateway = useGateway();
 beforeAll(async () => {
-  gateway = await startTestGateway();
   for (const id of ids.toReversed()) await publish(gateway, id, 'task_failed');
 });
-afterAll(() => gateway.close());
 
 async function users(args: string, selection = 'nodes { id }'): Promise<GraphQLReply> {
   const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });

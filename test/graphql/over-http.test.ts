@@ -1,15 +1,13 @@
 import { serverAudits } from 'graphql-http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 const audits = serverAudits({
   url: () => `${gateway.address}/graphql`,

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 const codesByPath = (errors: { path: string[]; extensions: { code: string } }[]) =>
   Object.fromEntries(errors.map(({ path, extensions }) => [path.join('.'), extensions.code]));

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeCursor } from '../../src/values/cursor.ts';
 import { graphql } from '../support/client.ts';
 import { addTargets, putContact, unreachableProviders } from '../support/delivery.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { asMember, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ...unreachableProviders, DELIVERY: 'false' });
   token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
 });
-afterAll(() => gateway.close());
 
 /** Reads a list with a filter, given as GraphQL text. */
 async function list(field: string, filter: string, selection: string, page = 'first: 100') {

@@ -7,10 +7,10 @@ import {
   isObjectType,
   isUnionType,
 } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import { schema } from '../../src/schema.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { asMember, asPlatform, publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
 import { recordStatementsWith } from '../support/statements.ts';
@@ -59,9 +59,8 @@ async function publishAnswered(kind: (typeof answers)[number]['kind'], answer: o
   );
 }
 
-let gateway: TestGateway;
+const gateway = useGateway();
 beforeAll(async () => {
-  gateway = await startTestGateway();
   for (const kind of notificationKinds) {
     const { id } = await publish(gateway, 'alice', kind, {
       task: { id: kind, projectId: 'project', name: 'Task', workspaceId: randomUUID() },
@@ -89,7 +88,6 @@ beforeAll(async () => {
     workspaceInput({ ...whole, errorMessage: undefined }),
   ]);
 });
-afterAll(() => gateway.close());
 
 /** Fields that lead to other records, which are read by statements of their own. */
 const OTHER_RECORDS = ['workspace', 'deliveries'];

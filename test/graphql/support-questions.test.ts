@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readExamples } from '../../src/pages/graphiql-examples.ts';
 import { graphql } from '../support/client.ts';
 import { putContact, unreachableProviders } from '../support/delivery.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { asMember, asPlatform, credentialVersion, publish } from '../support/records.ts';
 import { signToken } from '../support/tokens.ts';
 
 /* Each question of a support team is one query: the examples in examples/dashboard. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ...unreachableProviders, DELIVERY: 'false' });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
 
 /** Runs an example once, with its variables. */
 async function ask(name: string, variables = {}) {

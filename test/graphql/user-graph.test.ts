@@ -1,16 +1,15 @@
 import { getNamedType, isInputObjectType, isObjectType } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { asMember, deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { openStream } from '../support/sse.ts';
 import { recordStatements } from '../support/statements.ts';
 import { signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 beforeAll(async () => {
-  gateway = await startTestGateway();
   for (const user of users) {
     const workspace = workspaceInput({ previewToken: `preview-of-${user}` });
     await putWorkspaces(gateway, user, [workspace, workspaceInput({ status: 'ERROR', errorMessage: user })]);
@@ -20,7 +19,6 @@ beforeAll(async () => {
     await asMember(gateway, user, STORE);
   }
 });
-afterAll(() => gateway.close());
 
 const [alice, bob] = ['graph-00', 'graph-01'];
 const users = Array.from({ length: 12 }, (_, index) => `graph-${String(index).padStart(2, '0')}`);

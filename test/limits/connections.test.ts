@@ -1,17 +1,16 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { asMember, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
 
 /* Both lists use the same connection code; these tests use notifications. */
 
 const COUNT = 12;
-let gateway: TestGateway;
+const gateway = useGateway();
 /** The user's notifications, newest first; each timestamp is shared by three of them. */
 let all: string[];
 beforeAll(async () => {
-  gateway = await startTestGateway();
   for (let n = 0; n < COUNT; n += 1) {
     await publish(gateway, 'alice', n % 4 === 0 ? 'plan_requested' : 'task_failed', { id: `n-${n}` });
   }
@@ -21,7 +20,6 @@ beforeAll(async () => {
   );
   all = (await readPage('(first: 100)')).ids;
 });
-afterAll(() => gateway.close());
 
 type Page = { ids: string[]; cursors: string[]; info: Record<string, unknown> };
 

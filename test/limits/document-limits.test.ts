@@ -1,18 +1,16 @@
 import { getIntrospectionQuery } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { recordStatementsWith } from '../support/statements.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway({ GRAPHIQL: 'true' });
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ GRAPHIQL: 'true' });
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 const send = (query: string, variables: Record<string, unknown> = {}) =>
   graphql(gateway, query, variables, { token });

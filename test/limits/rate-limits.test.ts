@@ -1,26 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 const READS = 3;
 const WRITES = 2;
 const PLATFORM = 2;
 
-let gateway: TestGateway;
+const gateway = useGateway({
+  RATE_LIMIT_READS_PER_MINUTE: String(READS),
+  RATE_LIMIT_WRITES_PER_MINUTE: String(WRITES),
+  RATE_LIMIT_PLATFORM_PER_MINUTE: String(PLATFORM),
+});
 let unlimited: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway({
-    RATE_LIMIT_READS_PER_MINUTE: String(READS),
-    RATE_LIMIT_WRITES_PER_MINUTE: String(WRITES),
-    RATE_LIMIT_PLATFORM_PER_MINUTE: String(PLATFORM),
-  });
   unlimited = await startTestGateway({}, gateway.database);
 });
-afterAll(async () => {
-  await unlimited.close();
-  await gateway.close();
-});
+afterAll(() => unlimited.close());
 
 /** Returns a user that no other test uses. */
 let users = 0;

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 const READS = 3;
 const WRITES = 2;
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({
-    RATE_LIMIT_READS_PER_MINUTE: String(READS),
-    RATE_LIMIT_WRITES_PER_MINUTE: String(WRITES),
-  });
+const gateway = useGateway({
+  RATE_LIMIT_READS_PER_MINUTE: String(READS),
+  RATE_LIMIT_WRITES_PER_MINUTE: String(WRITES),
 });
-afterAll(() => gateway.close());
 
 /** Returns a user that no other test uses. */
 let users = 0;

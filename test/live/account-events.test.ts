@@ -10,7 +10,7 @@ import {
 import { openDatabase } from '../../src/database/database.ts';
 import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 import { rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import {
   asPlatform,
@@ -23,17 +23,13 @@ import {
 import { openStream, type SseStream, subscribe } from '../support/sse.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 /** A second gateway on the same database. */
 let second: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   second = await startTestGateway({}, gateway.database);
 });
-afterAll(async () => {
-  await second.close();
-  await gateway.close();
-});
+afterAll(() => second.close());
 
 const SUBSCRIPTION = `subscription ($after: String, $types: [AccountEventType!]) {
   accountEvents(after: $after, types: $types) { cursor content {

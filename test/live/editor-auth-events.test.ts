@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { recordAnnouncements } from '../support/announcements.ts';
 import { rest } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { asPlatform, credentialVersion } from '../support/records.ts';
 import { openStream, type SseStream } from '../support/sse.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const pair = { accessToken: 'access-secret', refreshToken: 'refresh-secret' };
 const subscribe = async (user: string, at = gateway) =>

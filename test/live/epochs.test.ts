@@ -2,25 +2,23 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 import { rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { runProcess } from '../support/process.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 /** A second gateway on the same database. */
 let second: TestGateway;
 let database: Database;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
   second = await startTestGateway({}, gateway.database);
 });
 afterAll(async () => {
   await database.close();
   await second.close();
-  await gateway.close();
 });
 
 async function get(at: TestGateway, user: string, path: string, tag = '') {

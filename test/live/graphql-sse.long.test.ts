@@ -1,17 +1,13 @@
 import { createClient } from 'graphql-sse';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
 import { publish } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 /* The gateway works with the reference client of GraphQL over SSE without changes to it. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ MAX_SUBSCRIBERS: '1' });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ MAX_SUBSCRIBERS: '1' });
 
 const query = 'subscription { notificationEvents { type notification { ... on UserNotification { id } } } }';
 const connectClient = (token: string, onConnected: () => void = () => undefined) =>

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { recordAnnouncements } from '../support/announcements.ts';
 import { graphql } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import {
   changeNotifications,
   createInbox,
@@ -16,11 +16,7 @@ import { asMember, publish, resolve } from '../support/records.ts';
 import { openStream } from '../support/sse.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const task = { id: 'task', projectId: 'project' };
 

@@ -1,16 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { createInbox, currentCursor, dismiss, dismissBy, type Inbox } from '../support/inbox.ts';
 import { type Kind, payloads, publish, resolve } from '../support/records.ts';
 
 const CLIENTS = 3;
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const kinds = Object.keys(payloads) as Kind[];
 

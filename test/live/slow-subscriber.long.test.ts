@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { dismiss, readRevision } from '../support/inbox.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
@@ -10,11 +10,7 @@ import { member } from '../support/tokens.ts';
 const NOTIFICATIONS = 40;
 const MESSAGE = '\u{1F600}'.repeat(75_000);
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 /** Subscribes without reading the reply. */
 async function subscribeUnread(user: string): Promise<IncomingMessage> {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { publish } from '../support/records.ts';
@@ -12,17 +12,13 @@ import { member, signToken } from '../support/tokens.ts';
 const PER_USER = 20;
 const query = 'subscription { notificationEvents { cursor } }';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 /** Accepts two subscribers in total. */
 let limited: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   limited = await startTestGateway({ MAX_SUBSCRIBERS: '2' }, gateway.database);
 });
-afterAll(async () => {
-  await limited.close();
-  await gateway.close();
-});
+afterAll(() => limited.close());
 
 /** Subscribes a user as soon as a place is free. */
 function subscribeWhenFree(at: TestGateway, user: string): Promise<SseStream> {

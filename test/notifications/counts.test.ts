@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { changeNotifications, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { asMember, type Kind, payloads, publish, resolve } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
@@ -8,11 +8,7 @@ import { member, platform } from '../support/tokens.ts';
 const counts = 'notificationCounts { userId total cursor byKind { kind count } }';
 const kinds = Object.keys(payloads) as Kind[];
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const readCounts = async (user: string) =>
   (await asMember(gateway, user, `{ ${counts} }`)).notificationCounts;

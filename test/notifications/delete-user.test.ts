@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { entities } from '../../src/entities.ts';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { changeNotifications, currentCursor, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import {
   asPlatform,
@@ -15,11 +15,7 @@ import { openStream } from '../support/sse.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const deleteUser = (userId: string) => deleteUserAt(gateway, userId);
 

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss, dismissBy, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { publish, resolve } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const readStatuses = async (user: string) =>
   Object.fromEntries(

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { asMember, publish } from '../support/records.ts';
 
 const USER = 'filtering';
@@ -13,16 +13,14 @@ const records = [
 ] as const;
 const createdAt = (id: string) => `2026-05-01T00:00:0${records.findIndex((record) => record.id === id)}.000Z`;
 
-let gateway: TestGateway;
+const gateway = useGateway();
 beforeAll(async () => {
-  gateway = await startTestGateway();
   for (const { id, taskId, projectId, kind } of records) {
     await publish(gateway, USER, kind, { id, task: { id: taskId, projectId } });
     await publish(gateway, 'another', kind, { id, task: { id: taskId, projectId } });
     await gateway.database.sql('update notification set created_at = $1 where id = $2', [createdAt(id), id]);
   }
 });
-afterAll(() => gateway.close());
 
 async function list(filter: string, page = '') {
   const selection = 'totalCount nodes { ... on UserNotification { id } } pageInfo { hasNextPage endCursor }';

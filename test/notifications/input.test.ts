@@ -1,17 +1,13 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asMember, asPlatform, publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
 /* The `input` of a payload is foreign JSON, which is returned unchanged, with its keys in order. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 /** Publishes an input and reads it over both APIs, as JSON text. */
 async function roundTrip(userId: string, kind: 'planRequested' | 'questionRequested', input: object) {

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
 import { addTargets, listStored, unreachableProviders } from '../support/delivery.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { publish } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ...unreachableProviders, DELIVERY: 'false' });
-});
-afterAll(() => gateway.close());
+const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
 
 const QUERY = `mutation ($input: ResolveNotificationsInput!) {
   resolveNotifications(input: $input) { notifications { ... on UserNotification { id status } } }

@@ -2,16 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { version } from '../../src/version.ts';
 import { rest } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let proxied: TestGateway;
 let proxy: TestProxy;
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
   await eventually(async () => expect((await ask(gateway, '/readyz')).body.checks).toEqual(allOk));
   const { port } = new URL(gateway.database.url);
   proxy = await startProxy(Number(port));
@@ -23,7 +22,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await proxied.close();
   await proxy.close();
-  await gateway.close();
 });
 
 const allOk = { process: 'ok', database: 'ok', migrations: 'ok', key_set: 'ok', live_events: 'ok' };

@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createStatisticsMetrics } from '../../src/metrics/statistics-metrics.ts';
 import { graphql, rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { startIssuer } from '../support/issuer.ts';
 import { scrape } from '../support/metrics.ts';
@@ -17,13 +17,11 @@ import { freePort } from '../support/redis.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway({ DATABASE_POOL_SIZE: '2' });
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ DATABASE_POOL_SIZE: '2' });
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 const REQUESTS = 'http_server_request_duration_seconds';
 const OPERATIONS = 'graphql_operation_duration_seconds';
@@ -296,9 +294,12 @@ describe('the database', () => {
     await locker.query('begin');
     await locker.query('lock table notification_preference');
     const waiting = [1, 2, 3].map(change);
-    await eventually(async () =>
-      expect(await connections('changes')).toEqual({ max: 2, used: 2, idle: 0, pending: 1 }),
-    );
+    // The third change waits, and perhaps the sweep.
+    await eventually(async () => {
+      const { pending, ...others } = await connections('changes');
+      expect(others).toEqual({ max: 2, used: 2, idle: 0 });
+      expect([1, 2]).toContain(pending);
+    });
     await locker.query('rollback');
     await locker.end();
     await Promise.all(waiting);

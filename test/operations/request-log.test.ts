@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { InternalError } from '../../src/errors/gateway-errors.ts';
 import { createLog, logHiddenCause } from '../../src/log.ts';
 import { graphql, rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { rawRequest } from '../support/raw.ts';
 import { payloads } from '../support/records.ts';
 import { freePort } from '../support/redis.ts';
@@ -15,13 +15,11 @@ import { member, platform, signToken } from '../support/tokens.ts';
 
 type Line = Record<string, unknown>;
 
-let gateway: TestGateway;
+const gateway = useGateway({ LOG_LEVEL: 'debug' });
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ LOG_LEVEL: 'debug' });
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 const lines = (): Line[] => gateway.logLines().map((line) => JSON.parse(line));
 const findRequestLines = ({ headers }: { headers: Headers }) =>

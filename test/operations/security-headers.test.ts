@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway({ GRAPHIQL: 'true' });
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ GRAPHIQL: 'true' });
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 const ask = (method: string, path: string, headers: Record<string, string> = {}, body?: string) =>
   fetch(`${gateway.address}${path}`, {

@@ -1,18 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let withGraphiql: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   withGraphiql = await startTestGateway({ GRAPHIQL: 'true' }, gateway.database);
 });
-afterAll(async () => {
-  await withGraphiql.close();
-  await gateway.close();
-});
+afterAll(() => withGraphiql.close());
 
 const get = ({ address }: TestGateway, accept: string, method = 'GET') =>
   fetch(`${address}/`, { method, headers: { Accept: accept } });

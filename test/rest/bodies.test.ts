@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type RestRequest, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
@@ -11,13 +11,11 @@ const json = { 'Content-Type': 'application/json' };
 /** JSON with a given number of bytes. */
 const jsonOfSize = (bytes: number) => `{"preferences":[]${' '.repeat(bytes - 18)}}`;
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 const put = (request: RestRequest) => rest(gateway, 'PUT', path, { token, ...request });
 

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { deleteBatch } from '../../src/notifications/retention.ts';
 import { toTime } from '../../src/values/time.ts';
 import { rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import {
   asMember,
@@ -26,11 +26,7 @@ const RUNNING = `${WORKSPACES}?project_id=project-1&status=running`;
 const task = { id: 'task', projectId: 'project' };
 const workspace = { id: randomUUID(), updatedAt: '2026-01-01T00:00:00.000Z' };
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 async function get(user: string, path: string, ifNoneMatch?: string) {
   const headers: Record<string, string> = ifNoneMatch === undefined ? {} : { 'If-None-Match': ifNoneMatch };

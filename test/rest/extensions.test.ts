@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const ask = async (user: string, method: string, path: string, body?: unknown) =>
   rest(gateway, method, path, { token: await member(user), ...(body !== undefined && { body }) });

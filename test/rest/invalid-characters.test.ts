@@ -1,8 +1,8 @@
 import { isScalarType } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { argumentsWith, formatPath, type InputPlace, inputPlaces } from '../support/input-places.ts';
 import { buildDocument, isSubscription } from '../support/root-fields.ts';
 import { signToken } from '../support/tokens.ts';
@@ -14,17 +14,15 @@ const others = ['Boolean', 'DateTime', 'Float', 'Int'];
 const scalars = inputPlaces.filter(({ type }) => isScalarType(schema.getType(type)));
 const places = scalars.filter(({ type }) => textual.includes(type));
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await signToken({
     sub: 'alice',
     org_id: 'acme',
     scope: 'account:write platform:write platform:read platform:credentials',
   });
 });
-afterAll(() => gateway.close());
 
 async function send(place: InputPlace, value: unknown) {
   const given = argumentsWith(place, value);

@@ -1,21 +1,19 @@
 import fc from 'fast-check';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { parsePosition } from '../../src/values/cursor.ts';
 import { graphql, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 /* Lists and pages whose records are too large to be read at once. */
 
-let gateway: TestGateway;
+const gateway = useGateway({ DATABASE_TIMEOUT_MS: '1000', RATE_LIMIT_READS_PER_MINUTE: '1000000' });
 beforeAll(async () => {
-  gateway = await startTestGateway({ DATABASE_TIMEOUT_MS: '1000', RATE_LIMIT_READS_PER_MINUTE: '1000000' });
   await insertNotifications('alice', sizes);
   await insertNotifications('bob', Array(80).fill(256 * 1024));
   await insertNotifications('carol', Array(2200).fill(10));
 });
-afterAll(() => gateway.close());
 
 /** Sizes of texts, in the order of the list: small ones, some large ones, and some larger than a part of a list. */
 const sizes = Array.from({ length: 700 }, (_, index) =>

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { expect, test } from 'vitest';
+import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { checkAgainstSpecification } from '../support/specification.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 const get = 'GET /user/workspaces';
 

@@ -1,7 +1,7 @@
 import { type GraphQLInputType, getNamedType, isEnumType, isInputObjectType } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { argumentsWith, formatPath, type InputPlace, inputPlaces } from '../support/input-places.ts';
 import { isSubscription, rootFields } from '../support/root-fields.ts';
 import { signToken } from '../support/tokens.ts';
@@ -13,14 +13,12 @@ import { signToken } from '../support/tokens.ts';
 
 const MARK = 'MARKED0123456789';
 
-let gateway: TestGateway;
+const gateway = useGateway({ LOG_LEVEL: 'trace' });
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ LOG_LEVEL: 'trace' });
   const scope = 'account:write platform:write platform:read platform:credentials';
   token = await signToken({ sub: 'alice', org_id: 'acme', scope });
 });
-afterAll(() => gateway.close());
 
 /** Prints a JSON value as a literal of an input type. */
 function printLiteral(type: GraphQLInputType | undefined, value: unknown): string {

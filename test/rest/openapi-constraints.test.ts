@@ -1,18 +1,16 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
 import { rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { getValidator } from '../support/openapi.ts';
 import { member } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 /** Characters at the boundaries of the allowed ranges. */
 const characters = [0x00, 0x0a, 0x1f, 0x20, 0x21, 0x7e, 0x7f, 0x9f, 0xa0, 0x2028, 0xfffd, 0x1f600, 0x10ffff];

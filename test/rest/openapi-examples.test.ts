@@ -3,28 +3,24 @@ import { getOperationId } from '../../rest/route.ts';
 import { routes } from '../../rest/router.ts';
 import { notifications, workspaces } from '../../src/commands/seed-records.ts';
 import { type RestReply, type RestRequest, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { asPlatform, credentialVersion, putWorkspaces } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let limited: TestGateway;
 let broken: TestGateway;
 let token: string;
 const started = Date.now();
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
   limited = await startTestGateway({ RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway.database);
   const nowhere = { AUTH_JWKS: '', AUTH_JWKS_URL: 'http://127.0.0.1:1/jwks' };
   broken = await startTestGateway(nowhere, gateway.database);
   token = await member('alice');
 });
-afterAll(async () => {
-  await Promise.all([limited.close(), broken.close()]);
-  await gateway.close();
-});
+afterAll(() => Promise.all([limited.close(), broken.close()]));
 
 const notificationsPath = '/user/notifications';
 const workspacesPath = '/user/workspaces';

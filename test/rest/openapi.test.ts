@@ -4,21 +4,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../../rest/router.ts';
 import { formatOpenApi } from '../../src/commands/format-openapi.ts';
 import { schema } from '../../src/schema.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { getBodyValidator, getValidator, openApi, operations } from '../support/openapi.ts';
 import { checkAgainstSpecification, errorResponse } from '../support/specification.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let published: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   const settings = { PUBLIC_URL: 'https://example.test/account/', CORS_ORIGINS: 'https://app.example.test' };
   published = await startTestGateway(settings, gateway.database);
 });
-afterAll(async () => {
-  await published.close();
-  await gateway.close();
-});
+afterAll(() => published.close());
 
 /** Reads the document that a gateway serves, without its URL. */
 async function readDocument({ address }: TestGateway) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeCursor, formatPosition } from '../../src/values/cursor.ts';
 import { toTime } from '../../src/values/time.ts';
 import { rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { asMember, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
@@ -11,16 +11,12 @@ const INBOX = '/user/notifications';
 const WORKSPACES = '/user/workspaces';
 const PREFIX = 'https://example.test/account';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let published: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   published = await startTestGateway({ PUBLIC_URL: `${PREFIX}/` }, gateway.database);
 });
-afterAll(async () => {
-  await published.close();
-  await gateway.close();
-});
+afterAll(() => published.close());
 
 /** Inserts notifications, of which every second one has the kind task_failed. The newest has the number 1. */
 async function insertNotifications(user: string, count: number) {

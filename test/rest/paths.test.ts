@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { publish } from '../support/records.ts';
 import { checkAgainstSpecification } from '../support/specification.ts';
@@ -9,13 +9,11 @@ import { member } from '../support/tokens.ts';
 const notFound = { error: 'Not found.', code: 'not_found', errors: [] };
 const idMessage = 'must be 1 to 255 characters without control characters';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await member('alice');
 });
-afterAll(() => gateway.close());
 
 /** Sends a path unchanged; fetch would resolve dots and encode characters. */
 async function send(start: string) {

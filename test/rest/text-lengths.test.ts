@@ -1,18 +1,16 @@
 import { getNamedType, isInputObjectType } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
 import { graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { payloads, workspaceInput } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 
-let gateway: TestGateway;
+const gateway = useGateway();
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   token = await platform();
 });
-afterAll(() => gateway.close());
 
 const documents = {
   publishNotification: `mutation ($input: PublishNotificationInput!) {

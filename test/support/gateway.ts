@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
+import { afterAll, beforeAll } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { createLog } from '../../src/log.ts';
@@ -41,6 +42,35 @@ export function settingsFor({ url }: Pick<TestDatabase, 'url'>): Record<string, 
     AUTH_TASK_USER_CLAIM: TASK_CLAIMS.user,
     AUTH_TASK_CLAIM: TASK_CLAIMS.task,
     GRAPHIQL: 'false',
+  };
+}
+
+/** Starts a gateway before the tests of a file or group, and closes it after them. */
+export function useGateway(environment: Record<string, string> = {}): TestGateway {
+  let started: TestGateway | undefined;
+  beforeAll(async () => {
+    started = await startTestGateway(environment);
+  });
+  afterAll(() => started?.close());
+  const running = (): TestGateway => {
+    if (started === undefined) throw new Error('The gateway starts before the first test.');
+    return started;
+  };
+  return {
+    get address() {
+      return running().address;
+    },
+    get adminAddress() {
+      return running().adminAddress;
+    },
+    get startLines() {
+      return running().startLines;
+    },
+    get database() {
+      return running().database;
+    },
+    logLines: () => running().logLines(),
+    close: () => running().close(),
   };
 }
 
