@@ -26,7 +26,7 @@ export const Icon = ({ name }: { name: IconName }) => (
 
 type ButtonProps = ComponentProps<'button'> & { label: string; icon?: IconName };
 
-/** A button that does not submit the form around it. If it shows an icon, its label is a tooltip. */
+/** A button that submits no form unless it has the type `submit`. If it shows an icon, its label is a tooltip. */
 export const Button = ({ label, icon, ...props }: ButtonProps) => (
   <button type="button" {...(icon && { className: 'icon-button', title: label })} {...props}>
     {icon ? <Icon name={icon} /> : label}
@@ -45,9 +45,7 @@ export function Form({ action, isSending, submit, children }: FormProps) {
       }}
     >
       {children}
-      <button type="submit" className="primary" disabled={isSending}>
-        {action}
-      </button>
+      <Button label={action} type="submit" className="primary" disabled={isSending} />
     </form>
   );
 }
