@@ -304,6 +304,21 @@ describe.skipIf(!hasBrowser)(
       expect(app.streams.open).toBeLessThan(2);
     });
 
+    test('shows nothing of the account before when another user signs in', async () => {
+      await publish(gateway, 'before', 'task_failed', { title: 'Private' });
+      const users = ['before'];
+      const app = await startWebApp({
+        files,
+        gateway,
+        getToken: () => signToken({ sub: users.pop() ?? 'after', exp: Math.floor(Date.now() / 1000) + 3 }),
+      });
+      apps.push(app);
+      const page = await open(app);
+      await card(page, 'Private').waitFor();
+      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      expect(await cardTitles(page)).toEqual([]);
+    });
+
     test('counts down when a limit is exceeded, and then recovers', async () => {
       const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '3' });
       const page = await open(await serve('limited', { at: limited }));

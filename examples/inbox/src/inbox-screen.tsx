@@ -2,7 +2,7 @@ import type { NotificationCard as Card, NotificationFilter } from '@workspace-ac
 import { useCounts, useInbox, useInboxClient } from '@workspace-account/react';
 import { useState } from 'react';
 import { Button, useReport } from './controls.tsx';
-import { type ListedCard, NotificationCard } from './notification-card.tsx';
+import { NotificationCard } from './notification-card.tsx';
 import { Empty, Loaded, Screen } from './screen.tsx';
 
 type Tab = { to: string; name: string; filter: NotificationFilter; count?: 'total' | 'openRequests' };
@@ -41,11 +41,12 @@ export function InboxScreen({ tab }: { tab: string }) {
 function List({ tab: { to, filter } }: { tab: Tab }) {
   const inbox = useInbox(filter);
   const cards = useStaying(inbox.notifications);
+  const isListed = (card: Card) => inbox.notifications?.includes(card) ?? false;
   return (
     <Loaded of={inbox} isMissing={cards === undefined}>
       <div className="cards">
         {cards?.map((card) => (
-          <NotificationCard key={card.notification.id} {...card} />
+          <NotificationCard key={card.id} notification={card} isListed={isListed(card)} />
         ))}
       </div>
       {cards?.length === 0 && (
@@ -55,21 +56,17 @@ function List({ tab: { to, filter } }: { tab: Tab }) {
   );
 }
 
-/**
- * Keeps what leaves a list in place, so that a card does not vanish under the user who is answering it, unless it was
- * dismissed.
- */
-function useStaying(listed: readonly Card[] | undefined): readonly ListedCard[] | undefined {
+/** Keeps what leaves a list in place, unless it was dismissed: no card vanishes under the user who is answering it. */
+function useStaying(listed: readonly Card[] | undefined) {
   const inbox = useInboxClient();
-  const [before, setBefore] = useState<{ listed?: typeof listed; staying?: readonly ListedCard[] }>({});
-  if (listed === undefined || before.listed === listed) return before.staying;
-  const ids = new Set(listed.map(({ id }) => id));
+  const [before, setBefore] = useState<{ listed?: typeof listed; staying?: typeof listed }>({});
+  if (before.listed === listed) return before.staying;
   const isDismissed = (id: string) => inbox.notification(id).get().data?.status === 'DISMISSED';
-  const left = (before.staying ?? []).filter(({ notification: { id } }) => !ids.has(id) && !isDismissed(id));
-  const staying = [
-    ...listed.map((notification) => ({ notification, isListed: true })),
-    ...left.map(({ notification }) => ({ notification, isListed: false })),
-  ].sort((a, b) => Date.parse(b.notification.createdAt) - Date.parse(a.notification.createdAt));
+  const ids = new Set(listed?.map(({ id }) => id));
+  const left = before.staying?.filter(({ id }) => !ids.has(id) && !isDismissed(id)) ?? [];
+  // After a change of the account nothing is listed yet, and nothing stays.
+  const staying =
+    listed && [...listed, ...left].sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
   setBefore({ listed, staying });
   return staying;
 }

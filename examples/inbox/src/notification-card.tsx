@@ -9,11 +9,10 @@ import { describeKind, describeStatus, Time, toWords } from './texts.tsx';
 const MAX_LINES = 8;
 const MAX_CHARACTERS = 700;
 
-/** A notification, and whether it is still in the list. */
-export type ListedCard = { readonly notification: Card; readonly isListed: boolean };
+type Props = { notification: Card; isListed: boolean };
 
 /** Shows a notification of any kind, with what the user can do. If it has left the list, it shows what became of it. */
-export function NotificationCard({ notification: listed, isListed }: ListedCard) {
+export function NotificationCard({ notification: listed, isListed }: Props) {
   const { notification = listed } = useNotification(isListed ? undefined : listed.id);
   const titleId = useId();
   if (notification === null) return null;
