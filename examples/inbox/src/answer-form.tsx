@@ -4,53 +4,36 @@ import { Button, Form } from './controls.tsx';
 
 type Props = { isSending: boolean; send(content: AnswerContent): void };
 
-/** The form that answers a notification. */
-export function AnswerForm({ notification, isSending, send }: Props & { notification: NotificationCard }) {
-  const [isIncomplete, setIsIncomplete] = useState(false);
+/** The form that answers a notification: a plan, questions, or with a reply. */
+export function AnswerForm({ notification, ...props }: Props & { notification: NotificationCard }) {
   if (!isKnownNotification(notification)) return <p className="note">Answer in the task.</p>;
-  if (notification.__typename === 'PlanRequestedNotification')
-    return <PlanForm isSending={isSending} send={send} />;
-  if (notification.__typename !== 'QuestionRequestedNotification')
-    return (
-      <Form action="Send" isSending={isSending} submit={(fields) => send({ reply: readText(fields) })}>
-        <TextField label="Reply" isRequired />
-      </Form>
-    );
-  const { questions } = notification.payload;
-  const submit = (fields: FormData) => {
-    const answers = readAnswers(questions, fields);
-    setIsIncomplete(answers === undefined);
-    if (answers) send({ questions: answers });
-  };
-  return (
-    <Form action="Send" isSending={isSending} submit={submit}>
-      <QuestionFields questions={questions} />
-      {isIncomplete && <p role="alert">Answer every question.</p>}
-    </Form>
-  );
+  if (notification.__typename === 'PlanRequestedNotification') return <PlanForm {...props} />;
+  if (notification.__typename === 'QuestionRequestedNotification')
+    return <QuestionForm questions={notification.payload.questions} {...props} />;
+  return <ReplyForm {...props} />;
 }
+
+const ReplyForm = ({ isSending, send }: Props) => (
+  <Form action="Send" isSending={isSending} submit={(fields) => send({ reply: readText(fields) })}>
+    <TextField label="Reply" isRequired />
+  </Form>
+);
 
 /** Approves a plan at once; requests changes and rejects with a text. */
 function PlanForm({ isSending, send }: Props) {
   const [decision, setDecision] = useState<'REQUEST_CHANGES' | 'REJECT'>();
-  const choose = (next: typeof decision) => setDecision(next === decision ? undefined : next);
+  const toggle = (next: typeof decision) => ({
+    'aria-expanded': next === decision,
+    onClick: () => setDecision(next === decision ? undefined : next),
+  });
   const isRejecting = decision === 'REJECT';
   const approve = () => send({ plan: { decision: 'APPROVE' } });
   return (
     <>
       <div className="actions">
         <Button label="Approve" className="primary" disabled={isSending} onClick={approve} />
-        <Button
-          label="Request changes"
-          aria-expanded={decision === 'REQUEST_CHANGES'}
-          onClick={() => choose('REQUEST_CHANGES')}
-        />
-        <Button
-          label="Reject"
-          className="danger"
-          aria-expanded={isRejecting}
-          onClick={() => choose('REJECT')}
-        />
+        <Button label="Request changes" {...toggle('REQUEST_CHANGES')} />
+        <Button label="Reject" className="danger" {...toggle('REJECT')} />
       </div>
       {decision && (
         <Form
@@ -76,6 +59,21 @@ const TextField = ({ label, isRequired }: { label: string; isRequired: boolean }
 
 type QuestionCard = Extract<NotificationCard, { __typename: 'QuestionRequestedNotification' }>;
 type Questions = QuestionCard['payload']['questions'];
+
+function QuestionForm({ questions, isSending, send }: Props & { questions: Questions }) {
+  const [isIncomplete, setIsIncomplete] = useState(false);
+  const submit = (fields: FormData) => {
+    const answers = readAnswers(questions, fields);
+    setIsIncomplete(answers === undefined);
+    if (answers) send({ questions: answers });
+  };
+  return (
+    <Form action="Send" isSending={isSending} submit={submit}>
+      <QuestionFields questions={questions} />
+      {isIncomplete && <p role="alert">Answer every question.</p>}
+    </Form>
+  );
+}
 
 /** Reads the answers to all questions from a form, or returns `undefined` if one is missing. */
 function readAnswers(questions: Questions, fields: FormData) {
