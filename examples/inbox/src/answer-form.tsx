@@ -14,7 +14,7 @@ export function AnswerForm({ notification, ...props }: Props & { notification: N
 }
 
 const ReplyForm = ({ isSending, send }: Props) => (
-  <Form action="Send" isSending={isSending} submit={(fields) => send({ reply: readText(fields) })}>
+  <Form action="Send" isSending={isSending} submit={(fields) => send({ reply: { text: readText(fields) } })}>
     <TextField label="Reply" isRequired />
   </Form>
 );
@@ -39,7 +39,7 @@ function PlanForm({ isSending, send }: Props) {
         <Form
           action={isRejecting ? 'Send rejection' : 'Send request'}
           isSending={isSending}
-          submit={(fields) => send({ plan: { decision, feedback: readText(fields).text } })}
+          submit={(fields) => send({ plan: { decision, feedback: readText(fields) } })}
         >
           <TextField label={isRejecting ? 'Why?' : 'What should change?'} isRequired={!isRejecting} />
         </Form>
@@ -48,7 +48,7 @@ function PlanForm({ isSending, send }: Props) {
   );
 }
 
-const readText = (fields: FormData) => ({ text: String(fields.get('text')) });
+const readText = (fields: FormData) => String(fields.get('text'));
 
 const TextField = ({ label, isRequired }: { label: string; isRequired: boolean }) => (
   <label>
