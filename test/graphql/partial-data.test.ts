@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { useGateway } from '../support/gateway.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
+import { member, platform, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
 let token: string;
@@ -43,6 +43,17 @@ test.each(['application/json', 'application/graphql-response+json'])(
     expect(codesByPath(errors)).toEqual({ a: 'NOT_FOUND', b: 'NOT_FOUND' });
   },
 );
+
+test('returns 200 if one field is refused by the rate limit and another one is null', async () => {
+  const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '1' }, gateway.database);
+  const query = '{ unknown: user(id: "nobody") { __typename } refused: user(id: "nobody") { __typename } }';
+
+  const { status, data, errors } = await graphql(limited, query, {}, { token: await platform() });
+
+  expect([status, data]).toEqual([200, { unknown: null, refused: null }]);
+  expect(codesByPath(errors)).toEqual({ refused: 'RATE_LIMITED' });
+  await limited.close();
+});
 
 test('a failing mutation does not prevent the next one', async () => {
   const query = `mutation {

@@ -147,6 +147,9 @@ test('runs at most four concurrent account reads per caller, and completes all o
       expect(status).toBe(200);
     });
     expect(statements).toHaveLength(4);
+    // Nor do changes of the same user.
+    const change = 'mutation { storeEditorSubscription(input: { accessToken: "a" }) { __typename } }';
+    expect((await graphql(gateway, change, {}, { token })).errors).toEqual([]);
     await locker.query('rollback');
     const [reply] = await Promise.all(replies);
     expect(reply?.errors).toEqual([]);
