@@ -32,8 +32,9 @@ export class ConfigError extends OperatorError {
   readonly issues: readonly string[];
 
   constructor(issues: readonly string[], warnings: readonly string[] = []) {
-    const lines = [...issues, ...warnings].map((line) => `  ${line}`).join('\n');
-    super(`The configuration has ${issues.length} error${issues.length === 1 ? '' : 's'}:\n${lines}`);
+    const lines = [...issues, ...warnings.map((warning) => `Warning: ${warning}`)];
+    const heading = `The configuration has ${issues.length} error${issues.length === 1 ? '' : 's'}:`;
+    super([heading, ...lines].join('\n  '));
     this.issues = issues;
   }
 }

@@ -47,7 +47,7 @@ export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
-/** Maximum lengths of strings, in characters. */
+/** Maximum lengths of strings, in characters (Unicode code points). */
 export const MAX_LENGTH = {
   name: 255,
   title: 500,
@@ -58,7 +58,7 @@ export const MAX_LENGTH = {
   message: 100_000,
 };
 
-/** Whether a string has at most `max` characters. */
+/** Whether a string has at most `max` characters (Unicode code points). */
 export function isWithinLength(text: string, max: number): boolean {
   return text.length <= max || [...text.slice(0, 2 * max + 1)].length <= max;
 }

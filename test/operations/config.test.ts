@@ -412,7 +412,7 @@ describe('an unknown variable', () => {
 
   test('is reported together with the errors that it may explain', () => {
     expect(() => readConfig({ ENCRYPTION_KEY: 'k1:', PORT: 'http' })).toThrow(
-      /has 1 error:\n {2}PORT: .*\n {2}ENCRYPTION_KEY: is not a setting and is ignored; did you mean ENCRYPTION_KEYS\?$/,
+      /has 1 error:\n {2}PORT: .*\n {2}Warning: ENCRYPTION_KEY: is not a setting and is ignored; did you mean ENCRYPTION_KEYS\?$/,
     );
   });
 });
