@@ -122,7 +122,7 @@ class SharedStream {
       leading.abort();
       this.#isLeading = false;
       this.#heardAt = Date.now();
-      await sleep(this.#leadsFrom - Date.now(), this.#signal).catch(() => undefined);
+      await sleep(Math.max(0, this.#leadsFrom - Date.now()), this.#signal).catch(() => undefined);
     }
   }
 
