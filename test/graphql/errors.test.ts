@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { formatLocation } from '../../src/errors/issue.ts';
 import { graphql, sendParameters } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { payloads } from '../support/records.ts';
@@ -59,6 +60,16 @@ test.each([
 
   expect(reply.status).toBe(status);
   expect(reply.headers.get('content-type')).toBe(`${Accept}; charset=utf-8`);
+
+  const withVariables = 'query ($n: Int!) { notifications(first: $n) { totalCount } }';
+  const invalid = await send(withVariables, { n: 'one' }, { Accept });
+  expect([invalid.status, invalid.errors[0].extensions.code]).toEqual([status, 'VALIDATION_FAILED']);
+});
+
+test('locations repeat up to 100 characters of a name that the caller chose', () => {
+  const name = 'x'.repeat(100);
+  expect(formatLocation(['body', name, 1])).toBe(`body.${name}[1]`);
+  expect(formatLocation(['body', `${name}x`])).toBe(`body.${name}…`);
 });
 
 test.each(['@skip(if: true)', '@include(if: false)'])('supports the directive %s', async (directive) => {
