@@ -2,10 +2,15 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 /** Tests that load a gateway for a long time, repeat a race many times, or start and kill servers. */
 const LONG = 'test/**/*.long.test.ts';
+/** Attacks, which measure how long other users wait. */
+const ATTACKS = 'test/abuse/**/*.long.test.ts';
 /** Tests with foreign programs: client generators, a mail server, a browser, PgBouncer, proxies, npm. */
 const FOREIGN = 'test/foreign/**/*.test.ts';
 /** Tests of documents, packaging and the structure of the source. */
 const DOCS = 'test/docs/**/*.test.ts';
+
+/** More than cores: the tests mostly wait for processes and sockets. */
+const WORKERS = 4;
 
 export default defineConfig({
   test: {
@@ -21,21 +26,30 @@ export default defineConfig({
     projects: [
       project('main', ['test/**/*.test.ts'], [LONG, FOREIGN, DOCS]),
       project('docs', [DOCS]),
-      // Some measure delays, and many start programs of their own.
-      project('long', [LONG, FOREIGN], [], 2),
+      // Many start programs of their own.
+      project('long', [LONG, FOREIGN], [ATTACKS], 2),
+      // After the others, one at a time.
+      project('attacks', [ATTACKS], [], 1),
     ],
   },
 });
 
-/** More workers than cores: the tests mostly wait for processes and sockets. */
+/** Projects with fewer workers run later. */
 function project(
   name: string,
   include: string[],
   exclude: string[] = [],
-  maxWorkers = 4,
+  maxWorkers = WORKERS,
 ): TestProjectInlineConfiguration {
   return {
     extends: true,
-    test: { name, include, exclude, maxWorkers, globalSetup: 'test/support/global-setup.ts' },
+    test: {
+      name,
+      include,
+      exclude,
+      maxWorkers,
+      sequence: { groupOrder: WORKERS - maxWorkers },
+      globalSetup: 'test/support/global-setup.ts',
+    },
   };
 }
