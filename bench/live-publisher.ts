@@ -52,7 +52,8 @@ export function createPublisher(
       if (pending === 0) done = Promise.withResolvers();
       pending += 1;
       const request = formatRequest(number);
-      const socket = free.pop();
+      // In turn: the gateway closes connections that send no request for ten seconds.
+      const socket = free.shift();
       if (socket === undefined) waiting.push(request);
       else socket.write(request, 'latin1');
     },
