@@ -429,7 +429,6 @@ describe.skipIf(!hasBrowser)(
           for (const [shown, screen, settled] of [
             [app, 'inbox/active', '.card'],
             [app, 'inbox/all', '.receipt'],
-            [app, 'inbox/all', '.receipt'],
             [app, 'workspaces', '.workspace'],
             [app, 'settings', 'td'],
             [empty, 'inbox/waiting', '.empty'],
