@@ -1,8 +1,5 @@
-import type { Compilable, Kysely } from 'kysely';
-import type { QueryResultRow } from 'pg';
-import type { Database, Tables } from './database.ts';
+import type { Database } from './database.ts';
 import type { OfUsers } from './page.ts';
-import { defineListRead, type ReadParams } from './read.ts';
 
 /** The maximum number of calls in one statement. */
 const MAX_CALLS = 100;
@@ -44,12 +41,11 @@ export function defineBatchedRead<Item, Result>(
 }
 
 /** Defines the read of all rows of a user by an index. Concurrent calls for several users become one statement. */
-export function defineRowsOfUserRead<Row extends QueryResultRow & { userId: string }>(
-  build: (db: Kysely<Tables>, params: ReadParams<OfUsers>) => Compilable<Row>,
+export function defineRowsOfUserRead<Row extends { userId: string }>(
+  readAll: (database: Database, input: OfUsers) => Promise<Row[]>,
 ) {
-  const read = defineListRead(build);
   return defineBatchedRead<string, Row[]>(async (database, users) => {
-    const rows = Map.groupBy(await read(database, { users }), ({ userId }) => userId);
+    const rows = Map.groupBy(await readAll(database, { users }), ({ userId }) => userId);
     return users.map((user) => rows.get(user) ?? []);
   });
 }

@@ -1,9 +1,11 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Kysely } from 'kysely';
 import type { QueryResultRow } from 'pg';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
-import type { Database } from './database.ts';
+import { type Database, getKysely, type Tables } from './database.ts';
 import { runStatement, type Statement } from './statement.ts';
-import { type Run, transaction } from './transaction.ts';
+import { type Run, transaction, userTransaction } from './transaction.ts';
 
 /** The statements that the delivery of notifications adds to the changes of other features. */
 export type Outbox = {
@@ -21,6 +23,8 @@ export type Outbox = {
    * delivered its message, queues the update of the message.
    */
   cancelUnwanted(run: Run, users: readonly string[]): Promise<void>;
+  /** Does the same by the Kysely of an entity manager. */
+  cancelUnwantedIn(db: Kysely<Tables>, users: readonly string[]): Promise<void>;
 };
 
 /** The keys of published notifications: `users[i]` owns `ids[i]`. */
@@ -29,7 +33,7 @@ export type PublishedKeys = { readonly users: readonly string[]; readonly ids: r
 /** The dependencies of a change after which deliveries may no longer be wanted. A `Context` can be passed. */
 export type CancelDependencies = {
   readonly database: Database;
-  readonly outbox: Pick<Outbox, 'cancelUnwanted'>;
+  readonly outbox: Outbox;
 };
 
 /** Runs a change and, in the same transaction, cancels the users' deliveries that it made unwanted. */
@@ -44,12 +48,25 @@ export async function transactionAndCancel<Result>(
   });
 }
 
+/** Runs a change like {@link transactionAndCancel}, by an entity manager. */
+export async function userTransactionAndCancel<Result>(
+  { database, outbox }: CancelDependencies,
+  users: readonly string[],
+  work: (em: EntityManager) => Promise<Result>,
+): Promise<Result> {
+  return userTransaction(database.fork(), users, async (em) => {
+    const result = await work(em);
+    await outbox.cancelUnwantedIn(getKysely(em), users);
+    return result;
+  });
+}
+
 /**
  * Runs a change of one statement, which locks the user itself, and cancels the user's deliveries that it made unwanted.
  * Without channels there are none to cancel, and a single statement costs less than a transaction.
  */
 export async function runAndCancel<Input extends { userId: string }, Row extends QueryResultRow>(
-  { database, outbox }: Pick<CancelDependencies, 'database'> & { readonly outbox: Outbox },
+  { database, outbox }: CancelDependencies,
   statement: Statement<Input, Row>,
   input: Input,
 ): Promise<Row[]> {

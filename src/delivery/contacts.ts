@@ -1,11 +1,10 @@
-import { sql } from 'kysely';
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { defineRowsOfUserRead } from '../database/batched-read.ts';
-import type { Database } from '../database/database.ts';
-import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
-import { defineStatement, type Params } from '../database/statement.ts';
+import { type Database, getKysely } from '../database/database.ts';
+import { type CancelDependencies, userTransactionAndCancel } from '../database/outbox.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
-import type { Contact } from './contact.entity.ts';
+import { Contact } from './contact.entity.ts';
 
 /** Where a user is reached, by channel; null where the user has no target. */
 export type Targets = { email: Secret | null; chatMemberId: Secret | null };
@@ -17,48 +16,31 @@ export async function putContact(
   { email, chatMemberId }: Targets,
   now: Time,
 ): Promise<Contact> {
-  const contact = {
+  const contact: Contact = {
     userId,
     email: email?.reveal() ?? null,
+    emailSuspendedAt: null,
     chatMemberId: chatMemberId?.reveal() ?? null,
-    now,
+    chatSuspendedAt: null,
+    createdAt: now,
+    updatedAt: now,
   };
-  const [stored] = await transactionAndCancel(dependencies, [userId], (run) => run(store, contact));
-  if (stored === undefined) throw new Error('Storing the contact returned no row.');
-  return stored;
+  return userTransactionAndCancel(dependencies, [userId], (em) => store(em, contact));
 }
 
-type ContactInput = { userId: string; email: string | null; chatMemberId: string | null; now: Time };
-
-const store = defineStatement((db, { param }: Params<ContactInput>) =>
-  db
+/** Binds the addresses as parameters. `em.upsert` would write them into the text of the statement and of its errors. */
+function store(em: EntityManager, contact: Contact): Promise<Contact> {
+  const { userId: _key, createdAt: _kept, ...replaced } = contact;
+  return getKysely(em)
     .insertInto('Contact')
-    .values({
-      userId: param('userId'),
-      email: param('email'),
-      emailSuspendedAt: null,
-      chatMemberId: param('chatMemberId'),
-      chatSuspendedAt: null,
-      createdAt: param('now'),
-      updatedAt: param('now'),
-    })
-    .onConflict((conflict) =>
-      conflict.column('userId').doUpdateSet((eb) => ({
-        email: eb.ref('excluded.email'),
-        emailSuspendedAt: null,
-        chatMemberId: eb.ref('excluded.chatMemberId'),
-        chatSuspendedAt: null,
-        updatedAt: eb.ref('excluded.updatedAt'),
-      })),
-    )
-    .returningAll(),
-);
+    .values(contact)
+    .onConflict((conflict) => conflict.column('userId').doUpdateSet(replaced))
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
 
-const findContacts = defineRowsOfUserRead((db, { param }) =>
-  db
-    .selectFrom('Contact')
-    .selectAll()
-    .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+const findContacts = defineRowsOfUserRead((database, { users }) =>
+  database.fork().find(Contact, { userId: { $in: users } }),
 );
 
 /** Finds a user's contact; undefined if none was ever put. Concurrent calls become one statement. */

@@ -1,18 +1,16 @@
 import { hash } from 'node:crypto';
-import { sql } from 'kysely';
+import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EncryptionKeys, PushConfig } from '../config.ts';
 import type { PushRegistration } from '../context.ts';
 import { defineRowsOfUserRead } from '../database/batched-read.ts';
-import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
-import { defineRowRead, type ReadParams } from '../database/read.ts';
-import { defineStatement, type Params } from '../database/statement.ts';
+import { type CancelDependencies, userTransactionAndCancel } from '../database/outbox.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
 import type { Time } from '../values/time.ts';
 import { formatPublicKey } from './push/encryption.ts';
 import { findEndpointIssue } from './push/endpoint.ts';
-import type { PushSubscription } from './push-subscription.entity.ts';
+import { PushSubscription } from './push-subscription.entity.ts';
 
 /** Creates what registering push subscriptions requires; null if push is not configured. */
 export function createPushRegistration(
@@ -27,17 +25,20 @@ export function createPushRegistration(
 /** The maximum number of push subscriptions of a user. */
 export const MAX_SUBSCRIPTIONS = 20;
 
+const listed = ['userId', 'id', 'host', 'createdAt'] as const;
+
 /** A push subscription without its endpoint and keys. */
-export type ListedSubscription = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'createdAt'>;
+export type ListedSubscription = Pick<PushSubscription, (typeof listed)[number]>;
 
 /** Lists a user's push subscriptions, oldest first. Concurrent calls become one statement. */
-export const listSubscriptions = defineRowsOfUserRead((db, { param }) =>
-  db
-    .selectFrom('PushSubscription')
-    .select(['userId', 'id', 'host', 'createdAt'])
-    .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
-    .orderBy('createdAt')
-    .orderBy('id'),
+export const listSubscriptions = defineRowsOfUserRead<ListedSubscription>((database, { users }) =>
+  database
+    .fork()
+    .find(
+      PushSubscription,
+      { userId: { $in: users } },
+      { fields: listed, orderBy: { createdAt: 'asc', id: 'asc' } },
+    ),
 );
 
 /**
@@ -61,12 +62,27 @@ export async function registerSubscription(
   const id = hash('sha256', endpoint, 'base64url');
   const ciphertext = await push.cipher.encrypt(target, { userId, id });
   const { host } = new URL(endpoint);
-  const subscription = { userId, id, host, ciphertext, keyId: push.cipher.currentKeyId, now };
-  const owner = await findOwner(database, { id });
+  const subscription = { userId, id, host, ciphertext, keyId: push.cipher.currentKeyId };
+  const owner = await database.fork().findOne(PushSubscription, { id }, { fields: ['userId'] });
   const users = [userId, owner?.userId ?? userId];
-  const [stored] = await transactionAndCancel({ database, outbox }, users, (run) => run(store, subscription));
-  if (stored !== undefined) return stored;
-  throw new ConflictError(
+  return userTransactionAndCancel({ database, outbox }, users, (em) => store(em, subscription, now));
+}
+
+type NewSubscription = Omit<PushSubscription, 'createdAt' | 'updatedAt'>;
+
+/** Because the user is locked, no other subscription can be added meanwhile. */
+async function store(em: EntityManager, { userId, id, ...rest }: NewSubscription, now: Time) {
+  const others = await em.count(PushSubscription, { userId, id: { $ne: id } });
+  if (others >= MAX_SUBSCRIPTIONS) throw limitReached();
+  const own = await em.findOne(PushSubscription, { userId, id }, { fields: ['createdAt'] });
+  const createdAt = own?.createdAt ?? now;
+  const subscription = { userId, id, ...rest, createdAt, updatedAt: now };
+  await em.upsert(PushSubscription, subscription, { onConflictFields: ['id'], disableIdentityMap: true });
+  return subscription;
+}
+
+function limitReached(): ConflictError {
+  return new ConflictError(
     'LIMIT_REACHED',
     `The user has ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one with \`removePushSubscription\`.`,
     [
@@ -79,73 +95,14 @@ export async function registerSubscription(
   );
 }
 
-const findOwner = defineRowRead((db, { param }: ReadParams<{ id: string }>) =>
-  db.selectFrom('PushSubscription').select('userId').where('id', '=', param('id')),
-);
-
-type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext' | 'keyId'> & { now: Time };
-
-/**
- * Returns no row if the user has the maximum number of other subscriptions. Because the user is locked, no other
- * subscription can be added meanwhile.
- */
-const store = defineStatement((db, { param }: Params<StoreInput>) =>
-  db
-    .insertInto('PushSubscription')
-    .columns(['userId', 'id', 'host', 'ciphertext', 'keyId', 'createdAt', 'updatedAt'])
-    .expression(
-      db
-        .selectNoFrom([
-          param('userId', 'text').as('userId'),
-          param('id', 'text').as('id'),
-          param('host', 'text').as('host'),
-          param('ciphertext', 'text').as('ciphertext'),
-          param('keyId', 'text').as('keyId'),
-          param('now', 'timestamptz').as('createdAt'),
-          param('now', 'timestamptz').as('updatedAt'),
-        ])
-        .where(
-          (eb) =>
-            eb
-              .selectFrom('PushSubscription')
-              .select((eb) => eb.fn.countAll<number>().as('count'))
-              .where('userId', '=', param('userId'))
-              .where('id', '<>', param('id')),
-          '<',
-          MAX_SUBSCRIPTIONS,
-        ),
-    )
-    .onConflict((conflict) =>
-      conflict.column('id').doUpdateSet((eb) => ({
-        userId: eb.ref('excluded.userId'),
-        ciphertext: eb.ref('excluded.ciphertext'),
-        keyId: eb.ref('excluded.keyId'),
-        createdAt: eb
-          .case()
-          .when('PushSubscription.userId', '=', eb.ref('excluded.userId'))
-          .then(eb.ref('PushSubscription.createdAt'))
-          .else(eb.ref('excluded.createdAt'))
-          .end(),
-        updatedAt: eb.ref('excluded.updatedAt'),
-      })),
-    )
-    .returning(['userId', 'id', 'host', 'createdAt']),
-);
-
 /** Removes a push subscription and cancels deliveries to it. Returns whether it existed. */
 export async function removeSubscription(
   dependencies: CancelDependencies,
   userId: string,
   id: string,
 ): Promise<boolean> {
-  const removed = await transactionAndCancel(dependencies, [userId], (run) => run(remove, { userId, id }));
-  return removed.length > 0;
+  const removed = await userTransactionAndCancel(dependencies, [userId], (em) =>
+    em.nativeDelete(PushSubscription, { userId, id }),
+  );
+  return removed > 0;
 }
-
-const remove = defineStatement((db, { param }: Params<{ userId: string; id: string }>) =>
-  db
-    .deleteFrom('PushSubscription')
-    .where('userId', '=', param('userId'))
-    .where('id', '=', param('id'))
-    .returning('id'),
-);

@@ -34,6 +34,9 @@ export function createOutbox(config: DeliveryConfig): Outbox {
     async cancelUnwanted(run, users) {
       if (channels.size > 0) await run(cancelUnwantedDeliveries, { users });
     },
+    async cancelUnwantedIn(db, users) {
+      if (channels.size > 0) await cancelUnwantedOf(db, sql`${users}::text[]`).execute();
+    },
   };
 }
 
@@ -176,29 +179,33 @@ function selectTargets({
     union all ${select('push', 'PushSubscription', sql`id, host`)})`;
 }
 
+/** Cancels the deliveries of these users that are no longer wanted. */
+export const cancelUnwantedDeliveries = defineStatement(
+  (db, { param }: Params<{ users: readonly string[] }>) => cancelUnwantedOf(db, param('users', 'text[]')),
+);
+
 /**
  * Checks all open deliveries of these users, and cancels those that are no longer wanted. A delivery is open while a
  * later change can still cancel it or, if its message was delivered, queue an update of the message. A user has few
  * open deliveries.
  */
-export const cancelUnwantedDeliveries = defineStatement(
-  (db, { param }: Params<{ users: readonly string[] }>) =>
-    db
-      .with('reasons', (db) =>
-        selectWithTargets(db)
-          .select(deliveryKey)
-          .select(unwantedReason.as('reason'))
-          .where('Delivery.userId', '=', sql<string>`any(${param('users', 'text[]')})`)
-          .where('Delivery.isOpen', '=', sql.lit(true)),
-      )
-      .with('cancelled', (db) =>
-        cancelDeliveries(db)
-          .whereRef('Delivery.channel', '=', 'reasons.channel')
-          .whereRef('Delivery.target', '=', 'reasons.target'),
-      )
-      .selectFrom('cancelled')
-      .select('userId'),
-);
+function cancelUnwantedOf(db: Kysely<Tables>, users: RawBuilder<readonly string[]>) {
+  return db
+    .with('reasons', (db) =>
+      selectWithTargets(db)
+        .select(deliveryKey)
+        .select(unwantedReason.as('reason'))
+        .where('Delivery.userId', '=', sql<string>`any(${users})`)
+        .where('Delivery.isOpen', '=', sql.lit(true)),
+    )
+    .with('cancelled', (db) =>
+      cancelDeliveries(db)
+        .whereRef('Delivery.channel', '=', 'reasons.channel')
+        .whereRef('Delivery.target', '=', 'reasons.target'),
+    )
+    .selectFrom('cancelled')
+    .select('userId');
+}
 
 /** Why one delivery, or every delivery of a notification, is no longer wanted; null if it still is. */
 type Reason = { userId: string; notificationId: string; reason: CancelReason | null };

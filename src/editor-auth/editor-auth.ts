@@ -2,7 +2,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import { sql } from 'kysely';
 import { defineRowsOfUserRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
-import { defineRowRead, type ReadParams } from '../database/read.ts';
+import type { OfUsers } from '../database/page.ts';
+import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
 import { transaction } from '../database/transaction.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
@@ -41,11 +42,13 @@ export async function readEditorAuth(
   return describeStatus(cipher, userId, await findCredential(database, { userId }));
 }
 
-const findCredentials = defineRowsOfUserRead((db, { param }) =>
-  db
-    .selectFrom('EditorCredential')
-    .selectAll()
-    .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+const findCredentials = defineRowsOfUserRead(
+  defineListRead((db, { param }: ReadParams<OfUsers>) =>
+    db
+      .selectFrom('EditorCredential')
+      .selectAll()
+      .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+  ),
 );
 
 /** Does the same. Reads the status of several users by one statement. */

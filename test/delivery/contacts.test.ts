@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import type { Outbox } from '../../src/database/outbox.ts';
-import { defineStatement } from '../../src/database/statement.ts';
 import { maskEmail, maskMemberId, putContact } from '../../src/delivery/contacts.ts';
 import { emailSchema, MEMBER_ID_MESSAGE } from '../../src/values/constraints.ts';
 import { Secret } from '../../src/values/secret.ts';
@@ -80,25 +79,33 @@ describe('the outbox', () => {
   });
   afterAll(() => database.close());
 
-  const putWith = (cancelUnwanted: Outbox['cancelUnwanted']) => {
-    const outbox: Outbox = { channels: new Set(), queuePublished: async () => undefined, cancelUnwanted };
+  const putWith = (cancelUnwantedIn: Outbox['cancelUnwantedIn']) => {
+    const doNothing = async () => undefined;
+    const outbox = {
+      channels: new Set<never>(),
+      queuePublished: doNothing,
+      cancelUnwanted: doNothing,
+      cancelUnwantedIn,
+    };
     const targets = { email: new Secret('dave@example.com'), chatMemberId: null };
     return putContact({ database, outbox }, 'dave', targets, '2026-05-04T10:00:00.000Z');
   };
 
   test('a failure to cancel deliveries leaves the contact as it was', async () => {
-    const fail = defineStatement((db) => db.deleteFrom('Contact').where(sql<boolean>`1 / 0 = 1`));
+    const fail: Outbox['cancelUnwantedIn'] = async (db) => void (await sql`select 1 / 0`.execute(db));
 
-    await expect(putWith(async (run) => void (await run(fail, {})))).rejects.toThrow('division by zero');
+    await expect(putWith(fail)).rejects.toThrow('division by zero');
 
     expect(await readStored('dave')).toEqual([]);
   });
 
   test('deliveries are cancelled by a statement that sees the new contact', async () => {
-    const read = defineStatement((db) => db.selectFrom('Contact').select(['userId', 'email']));
     const seen: unknown[] = [];
 
-    await putWith(async (run, users) => void seen.push(users, ...(await run(read, {}))));
+    await putWith(async (db, users) => {
+      const contacts = await db.selectFrom('Contact').select(['userId', 'email']).execute();
+      seen.push(users, ...contacts);
+    });
 
     expect(seen[0]).toEqual(['dave']);
     expect(seen).toContainEqual({ userId: 'dave', email: 'dave@example.com' });

@@ -195,11 +195,16 @@ describe('access to the database (docs/data-access.md)', () => {
   const prepared = importersOf(
     ({ to, names }) =>
       to.startsWith('src/database/') &&
-      names.some((name) => /^(define\w+|runStatement|transaction|transactionAndCancel)$/.test(name)),
+      names.some((name) =>
+        /^(define(Statement|(Row|List|Large|Page)Read|Counts?)|runStatement|transaction(AndCancel)?)$/.test(
+          name,
+        ),
+      ),
   );
   const managed = importersOf(
     ({ to, names }) =>
-      to === '@mikro-orm/postgresql' || names.includes('getKysely') || names.includes('userTransaction'),
+      to === '@mikro-orm/postgresql' ||
+      names.some((name) => /^(getKysely|userTransaction(AndCancel)?)$/.test(name)),
   );
 
   test('prepared statements are defined only for the specified operations, publishing, resolving and live events', () => {
@@ -207,11 +212,21 @@ describe('access to the database (docs/data-access.md)', () => {
     expect([...new Set(folders)].sort()).toEqual([
       'src/delivery',
       'src/editor-auth',
-      'src/live',
       'src/notifications',
       'src/platform-feed',
       'src/revisions',
       'src/workspaces',
+    ]);
+  });
+
+  test('in src/delivery, only the queue, the sender and the list of all users use prepared statements', () => {
+    expect([...prepared].filter((path) => path.startsWith('src/delivery/')).sort()).toEqual([
+      'src/delivery/all-deliveries.ts',
+      'src/delivery/claim.ts',
+      'src/delivery/email/unsubscribe.ts',
+      'src/delivery/queue.ts',
+      'src/delivery/result.ts',
+      'src/delivery/targets.ts',
     ]);
   });
 

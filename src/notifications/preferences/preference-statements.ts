@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
 import { defineRowsOfUserRead } from '../../database/batched-read.ts';
+import type { OfUsers } from '../../database/page.ts';
+import { defineListRead, type ReadParams } from '../../database/read.ts';
 import { defineStatement, type Params } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
@@ -67,11 +69,13 @@ export const storePreferences = defineStatement((db, { param }: Params<Preferenc
 });
 
 /** Finds a user's stored preferences. Concurrent calls become one statement. */
-export const findPreferences = defineRowsOfUserRead((db, { param }) =>
-  db
-    .selectFrom('NotificationPreference')
-    .selectAll()
-    .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+export const findPreferences = defineRowsOfUserRead(
+  defineListRead((db, { param }: ReadParams<OfUsers>) =>
+    db
+      .selectFrom('NotificationPreference')
+      .selectAll()
+      .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+  ),
 );
 
 /** Finds a user's stored preferences within a change. */
