@@ -2,7 +2,6 @@ import { platformRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import {
-  cursorAcrossUsersField,
   defineConnectionType,
   describeCount,
   readConnectionAcrossUsers,
@@ -11,23 +10,14 @@ import {
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform, resolveSince, sinceArgument } from '../graphql/platform.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { resolveRecord } from '../graphql/selected-fields.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { countAllDeliveries, listAllDeliveries, MAX_CHECKED } from './all-deliveries.ts';
 import { DeliveryRef, DeliveryStateEnum } from './delivery.graphql.ts';
 import { isShownId, type ShownDelivery } from './shown-deliveries.ts';
 
-const PlatformDeliveryEdge = builder.objectRef<ShownDelivery>('PlatformDeliveryEdge').implement({
-  description: 'A delivery of any user in a list, with its cursor.',
-  fields: (t) => ({
-    node: t.field({ type: DeliveryRef, description: 'The delivery.', ...resolveRecord }),
-    cursor: t.string(cursorAcrossUsersField),
-  }),
-});
-
 const PlatformDeliveryConnection = defineConnectionType('PlatformDelivery', {
   node: DeliveryRef,
-  edge: PlatformDeliveryEdge,
+  record: 'delivery',
   acrossUsers: { totalCount: describeCount('notifications', MAX_CHECKED) },
 });
 

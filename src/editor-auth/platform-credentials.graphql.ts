@@ -2,7 +2,6 @@ import { platformRead } from '../auth/access.ts';
 import { builder, toEnumValues } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import {
-  cursorAcrossUsersField,
   defineConnectionType,
   describeCount,
   readConnectionAcrossUsers,
@@ -12,7 +11,6 @@ import { defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform } from '../graphql/platform.ts';
 import { defineSingletonRef } from '../graphql/record-ref.ts';
 import { maxItems } from '../graphql/rules.ts';
-import { resolveRecord } from '../graphql/selected-fields.ts';
 import { isId } from '../values/text.ts';
 import {
   countAllCredentials,
@@ -57,19 +55,9 @@ const PlatformEditorCredential = builder.objectRef<ListedCredential>('PlatformEd
   }),
 });
 
-const PlatformEditorCredentialEdge = builder
-  .objectRef<ListedCredential>('PlatformEditorCredentialEdge')
-  .implement({
-    description: 'A stored token pair in a list, with its cursor.',
-    fields: (t) => ({
-      node: t.field({ type: PlatformEditorCredential, description: 'The token pair.', ...resolveRecord }),
-      cursor: t.string(cursorAcrossUsersField),
-    }),
-  });
-
 const PlatformEditorCredentialConnection = defineConnectionType('PlatformEditorCredential', {
   node: PlatformEditorCredential,
-  edge: PlatformEditorCredentialEdge,
+  record: 'token pair',
   acrossUsers: { totalCount: describeCount('token pairs', MAX_CHECKED) },
 });
 

@@ -9,7 +9,7 @@ import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import type { ByteShare } from './byte-share.ts';
 import { type PageArguments, toPage } from './page-arguments.ts';
-import { readBySubfields, reads, resolveFrom } from './selected-fields.ts';
+import { readBySubfields, reads, resolveRecord } from './selected-fields.ts';
 
 /** A page of a list, as a Relay connection. */
 export type Connection<Node> = {
@@ -310,20 +310,6 @@ function positionAcrossUsers({ userId, ...record }: ListedRecord): Position {
   return { ...positionOf(record), userId };
 }
 
-/** The field `cursor` of the edges of lists that are sorted by creation time. */
-export const cursorField = {
-  description: 'Cursor of the record, for `after` and `before`.',
-  ...resolveFrom<Position>()(['id', 'createdAt'], ({ id, createdAt }) => formatPosition({ id, createdAt })),
-};
-
-/** The field `cursor` of the edges of lists across users. */
-export const cursorAcrossUsersField = {
-  description: 'Cursor of the record, for `after`.',
-  ...resolveFrom<Position>()(['id', 'createdAt', 'userId'], (record) =>
-    formatPosition(positionAcrossUsers(record)),
-  ),
-};
-
 /** Describes a limited count. If it is limited by what it checks, `records` and `maxChecked` say how. */
 export function describeCount(records?: string, maxChecked?: number): string {
   const checked =
@@ -333,17 +319,35 @@ export function describeCount(records?: string, maxChecked?: number): string {
   return `The number of records that match the filter, on all pages, at most ${MAX_COUNT}: \`${MAX_COUNT}\` means ${MAX_COUNT} or more.${checked} Counted only if it is selected.`;
 }
 
-/** The description of the count of a list across users. */
-type AcrossUsers = { totalCount: string };
+/** What a list consists of: the type of its records, and what descriptions call one of them. */
+type ListType<Node> = {
+  node: OutputRef<Node>;
+  record: string;
+  /** The description of the count of a list across users. */
+  acrossUsers?: { totalCount: string };
+};
 
-/** Defines the connection type of a list, from the types of its records and edges. */
+/** Defines the connection type of a list, and the type of its edges. */
 export function defineConnectionType<Node extends ListedRecord>(
   name: string,
-  { node, edge, acrossUsers }: { node: OutputRef<Node>; edge: OutputRef<Node>; acrossUsers?: AcrossUsers },
+  { node, record, acrossUsers }: ListType<Node>,
 ) {
-  const isAcrossUsers = acrossUsers !== undefined;
-  const toPosition = isAcrossUsers ? positionAcrossUsers : positionOf;
-  const formatCursor = (end: Node | undefined) => end && formatPosition(toPosition(end));
+  const toPosition = acrossUsers ? positionAcrossUsers : positionOf;
+  const formatCursor = (record: Node) => formatPosition(toPosition(record));
+  const readPosition = reads<Position>('id', 'createdAt', ...(acrossUsers ? (['userId'] as const) : []));
+  // TypeScript cannot decide whether an unknown `Node` is a list.
+  const knownNode: OutputRef<ListedRecord> = node;
+  const edge = builder.objectRef<Node>(`${name}Edge`).implement({
+    description: `A ${record}${acrossUsers ? ' of any user' : ''} in a list, with its cursor.`,
+    fields: (t) => ({
+      node: t.field({ type: knownNode, description: `The ${record}.`, ...resolveRecord }),
+      cursor: t.string({
+        description: `Cursor of the record, for \`after\`${acrossUsers ? '' : ' and `before`'}.`,
+        extensions: readPosition,
+        resolve: formatCursor,
+      }),
+    }),
+  });
   return builder.objectRef<Connection<Node>>(`${name}Connection`).implement({
     description: 'A page of a list, newest records first.',
     fields: (t) => ({
@@ -362,11 +366,11 @@ export function defineConnectionType<Node extends ListedRecord>(
       pageInfo: t.field({
         type: PageInfo,
         description: 'The position of the page in the list.',
-        extensions: reads<Position>('id', 'createdAt', ...(isAcrossUsers ? (['userId'] as const) : [])),
-        resolve: ({ ends, ...page }) => ({
+        extensions: readPosition,
+        resolve: ({ ends: { start, end }, ...page }) => ({
           ...page,
-          startCursor: formatCursor(ends.start),
-          endCursor: formatCursor(ends.end),
+          startCursor: start && formatCursor(start),
+          endCursor: end && formatCursor(end),
         }),
       }),
       totalCount: t.int({

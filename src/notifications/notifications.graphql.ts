@@ -3,17 +3,16 @@ import { accountRead } from '../auth/access.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
 import { admitLargeRead } from '../graphql/admit-large-reply.ts';
-import { builder, createRecordRef } from '../graphql/builder.ts';
-import { cursorField, defineConnectionType, shortPageNote } from '../graphql/connection.ts';
+import { builder } from '../graphql/builder.ts';
+import { defineConnectionType, shortPageNote } from '../graphql/connection.ts';
 import { countNested, nestedPageNote } from '../graphql/nested-list.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
+import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { readUserList, type UserList } from '../graphql/user-list.ts';
 import { type UserNode, UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isId } from '../values/text.ts';
 import { RequestStateEnum } from './answers/answer-enums.graphql.ts';
-import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import type { NotificationFilter } from './notification-filter.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
@@ -27,21 +26,9 @@ import {
   type SelectedNotification,
 } from './notifications.ts';
 
-const NotificationEdge = createRecordRef<Notification, SelectedNotification>('NotificationEdge').implement({
-  description: 'A notification in a list, with its cursor.',
-  fields: (t) => ({
-    node: t.field({
-      type: NotificationUnion,
-      description: 'The notification.',
-      ...resolveRecord,
-    }),
-    cursor: t.string(cursorField),
-  }),
-});
-
 const NotificationConnection = defineConnectionType('Notification', {
   node: NotificationUnion,
-  edge: NotificationEdge,
+  record: 'notification',
 });
 
 const NotificationFilterInput = builder.inputType('NotificationFilter', {

@@ -1,9 +1,8 @@
 import { platformRead } from '../auth/access.ts';
 import { admitLargeReply } from '../graphql/admit-large-reply.ts';
-import { builder, createRecordRef } from '../graphql/builder.ts';
+import { builder } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import {
-  cursorAcrossUsersField,
   defineConnectionType,
   describeCount,
   readConnectionAcrossUsers,
@@ -12,33 +11,21 @@ import {
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform, resolveSince, sinceArgument } from '../graphql/platform.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
+import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { isId } from '../values/text.ts';
 import {
   countAllNotifications,
   isActiveByIndex,
   listAllNotifications,
   MAX_CHECKED,
-  type SelectedPlatformNotification,
 } from './all-notifications.ts';
-import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import { readNotificationTextsOfUsers } from './notifications.ts';
 
-const PlatformNotificationEdge = createRecordRef<Notification, SelectedPlatformNotification>(
-  'PlatformNotificationEdge',
-).implement({
-  description: 'A notification of any user in a list, with its cursor.',
-  fields: (t) => ({
-    node: t.field({ type: NotificationUnion, description: 'The notification.', ...resolveRecord }),
-    cursor: t.string(cursorAcrossUsersField),
-  }),
-});
-
 const PlatformNotificationConnection = defineConnectionType('PlatformNotification', {
   node: NotificationUnion,
-  edge: PlatformNotificationEdge,
+  record: 'notification',
   acrossUsers: { totalCount: describeCount('notifications', MAX_CHECKED) },
 });
 

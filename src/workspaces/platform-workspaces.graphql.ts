@@ -1,36 +1,20 @@
 import { platformRead } from '../auth/access.ts';
 import { admitLargeReply } from '../graphql/admit-large-reply.ts';
-import { builder, createRecordRef } from '../graphql/builder.ts';
+import { builder } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
-import {
-  cursorAcrossUsersField,
-  defineConnectionType,
-  describeCount,
-  readConnectionAcrossUsers,
-} from '../graphql/connection.ts';
+import { defineConnectionType, describeCount, readConnectionAcrossUsers } from '../graphql/connection.ts';
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform } from '../graphql/platform.ts';
 import { maxItems } from '../graphql/rules.ts';
-import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
+import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { isUuid } from '../values/text.ts';
-import { countAllWorkspaces, listAllWorkspaces, type SelectedPlatformWorkspace } from './all-workspaces.ts';
-import type { Workspace } from './workspace.entity.ts';
+import { countAllWorkspaces, listAllWorkspaces } from './all-workspaces.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
 import { readWorkspaceTextsOfUsers } from './workspaces.ts';
 
-const PlatformWorkspaceEdge = createRecordRef<Workspace, SelectedPlatformWorkspace>(
-  'PlatformWorkspaceEdge',
-).implement({
-  description: 'A workspace of any user in a list, with its cursor.',
-  fields: (t) => ({
-    node: t.field({ type: WorkspaceType, description: 'The workspace.', ...resolveRecord }),
-    cursor: t.string(cursorAcrossUsersField),
-  }),
-});
-
 const PlatformWorkspaceConnection = defineConnectionType('PlatformWorkspace', {
   node: WorkspaceType,
-  edge: PlatformWorkspaceEdge,
+  record: 'workspace',
   acrossUsers: { totalCount: describeCount() },
 });
 

@@ -1,6 +1,6 @@
 import { accountRead } from '../auth/access.ts';
 import { builder, createRecordRef, toEnumValues } from '../graphql/builder.ts';
-import { cursorField, defineConnectionType, shortPageNote } from '../graphql/connection.ts';
+import { defineConnectionType, shortPageNote } from '../graphql/connection.ts';
 import { nestedPageNote } from '../graphql/nested-list.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
@@ -108,19 +108,7 @@ export const WorkspaceType = createRecordRef<Workspace, SelectedWorkspace>('Work
   }),
 });
 
-const WorkspaceEdge = createRecordRef<Workspace, SelectedWorkspace>('WorkspaceEdge').implement({
-  description: 'A workspace in a list, with its cursor.',
-  fields: (t) => ({
-    node: t.field({
-      type: WorkspaceType,
-      description: 'The workspace.',
-      ...resolveRecord,
-    }),
-    cursor: t.string(cursorField),
-  }),
-});
-
-const WorkspaceConnection = defineConnectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
+const WorkspaceConnection = defineConnectionType('Workspace', { node: WorkspaceType, record: 'workspace' });
 
 const WorkspaceFilterInput = builder.inputType('WorkspaceFilter', {
   description: 'A filter of workspaces. Workspaces must meet all conditions.',
