@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { TSMigrationGenerator } from '@mikro-orm/migrations';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder } from '../database/database.ts';
 import { findUnsafeStatements } from '../database/unsafe-statements.ts';
@@ -18,7 +19,16 @@ runCommand('npm run -s migration -- NAME', async () => {
   await useMigratedDatabase(readConfig(), (database) => write(database, name));
 });
 
+/** Omits `down`, because migrations are not reverted. */
+class UpGenerator extends TSMigrationGenerator {
+  override generateMigrationFile(className: string, { up }: { up: string[] }): string {
+    return super.generateMigrationFile(className, { up, down: [] });
+  }
+}
+
 async function write(database: Database, name: string): Promise<void> {
+  const { config } = database.orm;
+  config.set('migrations', { ...config.get('migrations'), generator: UpGenerator });
   const { fileName, diff } = await database.orm.migrator.create(undefined, false, false, name);
   if (diff.up.length === 0)
     throw new OperatorError('The database already matches the entities; there is nothing to migrate.');

@@ -253,7 +253,8 @@ test.each(entities.map(({ meta }) => meta.className))(
         primaryKeys,
       } = unguarded.orm.getMetadata().getByClassName(className);
       const [record, change] = examples[className] ?? expect.unreachable();
-      expect(Object.keys(record).sort()).toEqual(props.map(({ name }) => name).sort());
+      const names = props.map(({ name }) => name).sort();
+      expect(Object.keys(record).sort(), `the properties of ${className} in \`examples\``).toEqual(names);
       if (primaryKeys.includes('isOnly')) {
         // These tables have one row.
         await database.sql(`delete from ${tableName}`);

@@ -125,7 +125,7 @@ test('several gateways remove every notification once, without waiting for each 
 
 test('does not wait longer than the database timeout for locked records', async () => {
   await store('locked', 'resolved', 1, 200);
-  const shortTimeout = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 200 });
+  const shortTimeout = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 1000 });
   await whileLocked(`select from user_revision where user_id = 'locked' for update`, async () => {
     await expect(
       deleteBatch({ database: shortTimeout, isUpgraded: true, announce }, before()),

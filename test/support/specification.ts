@@ -224,7 +224,11 @@ export function checkAgainstSpecification(
   }
   const validate = compiled.get(schema) ?? ajv.compile(schema);
   compiled.set(schema, validate);
-  if (!validate(JSON.parse(reply.text))) throw new Error(`${ajv.errorsText(validate.errors)}: ${what}`);
+  if (validate(JSON.parse(reply.text))) return;
+  const failures = validate.errors ?? [];
+  const unknown = new Set(failures.map(({ params }) => params.additionalProperty).filter(Boolean));
+  const added = [...unknown].map((name) => `This reply must not have "${name}". `);
+  throw new Error(`${added.join('')}${ajv.errorsText(failures)}: ${what}`);
 }
 
 function findSchema(method: string, path: string, status: number): object | null | undefined {
