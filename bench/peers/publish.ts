@@ -55,7 +55,6 @@ function toDraft({ task, payload, occurredAt, ...input }: Input) {
     expiresAt: null,
     expiresInSeconds: null,
     onExpiry: null,
-    maxOpen: null,
     isUpgraded: true,
   };
 }

@@ -71,7 +71,7 @@ const dismiss = defineStatement((db, params: Params<DismissInput & { id: string 
         .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
         .returning('notifications as revision'),
     )
-    .with('events', (db) => recordEvents(db, params, 'undismissed', sql`'notification.dismissed'`))
+    .with('events', (db) => recordEvents(db, params, ['undismissed', sql`'notification.dismissed'`]))
     .updateTable('Notification')
     .from('incremented')
     .set((eb) => ({

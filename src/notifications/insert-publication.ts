@@ -27,11 +27,6 @@ type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> 
   isRequest: boolean;
   /** The default as it is stored, as JSON. */
   onExpiry: string | null;
-  /**
-   * The number of open requests, besides those that the draft supersedes, with which a task can have no other. Null
-   * without a limit.
-   */
-  maxOpen: number | null;
   isUpgraded: boolean;
   /** The channels that have a provider. */
   providers: readonly DeliveryChannel[];
@@ -40,11 +35,13 @@ type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> 
 
 type InsertionParams = Params<Insertion>;
 
+/** `maxOpen` is the number of open requests, besides those that it supersedes, with which a task can have no other. */
+type LimitedParams = Params<Insertion & { maxOpen: number }>;
+
 /**
  * Stores a draft and returns the user's new revision. Returns no row if a notification with the same ID and content is
- * stored already, or if the task has too many open requests. Each step reads from the previous one, which fixes their
- * order. Other content under the same ID violates the primary key; publish-notifications.ts converts that to a
- * `ConflictError`.
+ * stored already. Each step reads from the previous one, which fixes their order. Other content under the same ID
+ * violates the primary key; publish-notifications.ts converts that to a `ConflictError`.
  *
  * - `unsettled` selects the active notifications and open requests that the draft supersedes, if it is not older.
  * - `basis` reads the values that the other steps depend on. It returns no row if nothing is to be stored, so that no
@@ -57,62 +54,74 @@ type InsertionParams = Params<Insertion>;
  *   inserted, because only one notification in a slot may be active.
  * - `inserted` stores the draft, whose revision follows those of the superseded notifications.
  */
-export const insertPublication = defineStatement((db, params: InsertionParams) =>
-  insertDraft(supersede(decide(db, params), params), params)
-    .with('events', (db) => recordEvents(db, params, 'replaced', selectEventType('replaced')))
-    .with('withdrawn', (db) =>
+export const insertPublication = defineStatement((db, params: InsertionParams) => insert(db, params));
+
+/** Does the same. Returns no row either if the task has too many open requests. */
+export const insertWithinLimit = defineStatement((db, params: LimitedParams) =>
+  insert(db, params, isWithinLimit(db, params)),
+);
+
+function insert(db: Kysely<Tables>, params: InsertionParams, isAllowed?: RawBuilder<boolean>) {
+  return insertDraft(supersede(decide(db, params, isAllowed), params), params)
+    .with('events', (db) =>
       recordEvents(
         db,
         params,
-        'inserted',
-        sql`case ${sql.ref('inserted.requestState')} when 'withdrawn' then 'notification.withdrawn' end`,
+        ['replaced', selectEventType('replaced')],
+        ['inserted', sql`case ${sql.ref('requestState')} when 'withdrawn' then 'notification.withdrawn' end`],
       ),
     )
     .updateTable('UserRevision')
     .from('inserted')
     .set((eb) => ({ notifications: eb.ref('inserted.revision') }))
     .where('userId', '=', params.param('userId'))
-    .returning('notifications as revision'),
-);
+    .returning('notifications as revision');
+}
 
 /** Decides the resolution with which the draft arrives, null if it is active, unless the same notification is stored. */
-function decide(db: Kysely<Tables>, params: InsertionParams) {
+function decide(db: Kysely<Tables>, params: InsertionParams, isAllowed?: RawBuilder<boolean>) {
   const { param } = params;
-  return db
-    .with('unsettled', (db) =>
-      db
-        .selectFrom('Notification')
-        .select(['id', 'taskId', 'createdAt', 'occurredAt', 'updatedAt'])
-        .select(selectSettlement('withdrawn'))
-        .where('userId', '=', param('userId'))
-        .where('taskId', '=', param('taskId'))
-        .where('kind', '=', param('kind'))
-        .where(isUnsettled)
-        .where(sql<boolean>`(${param('everySlot', 'bool')} or slot = ${param('slot')})`),
-    )
-    .with('basis', (db) => readBasis(db, params))
-    .with('timed', (db) =>
-      db
-        .selectFrom('basis')
-        .selectAll()
-        .select(
-          sql<Time>`coalesce(${param('occurredAt', 'timestamptz')}, greatest(${param('now', 'timestamptz')}, newest, latest))`.as(
-            'occurred',
+  return (
+    db
+      .with('unsettled', (db) =>
+        db
+          .selectFrom('Notification')
+          .select(['id', 'taskId', 'createdAt', 'occurredAt', 'updatedAt'])
+          .select(selectSettlement('withdrawn'))
+          .where('userId', '=', param('userId'))
+          .where('taskId', '=', param('taskId'))
+          .where('kind', '=', param('kind'))
+          .where(isUnsettled)
+          .where(sql<boolean>`(${param('everySlot', 'bool')} or slot = ${param('slot')})`),
+      )
+      // Otherwise, PostgreSQL reads a value again for each later use of it.
+      .with(
+        (cte) => cte('basis').materialized(),
+        (db) => (isAllowed ? readBasis(db, params).where(isAllowed) : readBasis(db, params)),
+      )
+      .with('timed', (db) =>
+        db
+          .selectFrom('basis')
+          .selectAll()
+          .select(
+            sql<Time>`coalesce(${param('occurredAt', 'timestamptz')}, greatest(${param('now', 'timestamptz')}, newest, latest))`.as(
+              'occurred',
+            ),
           ),
-        ),
-    )
-    .with('decided', (db) =>
-      db
-        .selectFrom('timed')
-        .select(['revision', 'occurred', 'changed'])
-        .select(
-          sql<
-            string | null
-          >`case when occurred < newest then 'superseded' when occurred <= "upTo" then reason end`.as(
-            'arrival',
+      )
+      .with('decided', (db) =>
+        db
+          .selectFrom('timed')
+          .select(['revision', 'occurred', 'changed'])
+          .select(
+            sql<
+              string | null
+            >`case when occurred < newest then 'superseded' when occurred <= "upTo" then reason end`.as(
+              'arrival',
+            ),
           ),
-        ),
-    );
+      )
+  );
 }
 
 function readBasis(
@@ -127,60 +136,51 @@ function readBasis(
     .where('kind', '=', param('kind'))
     .where('slot', '=', param('slot'))
     .select((eb) => eb.fn.max('occurredAt').as('newest'));
-  const latest = db.selectFrom('unsettled').select((eb) => eb.fn.max('occurredAt').as('latest'));
-  const open = db
-    .selectFrom('Notification')
-    .where('userId', '=', param('userId'))
+  return db
+    .selectFrom('UserRevision')
+    .leftJoin('TaskResolution', (join) =>
+      join
+        .onRef('TaskResolution.userId', '=', 'UserRevision.userId')
+        .on('TaskResolution.taskId', '=', param('taskId'))
+        .on('TaskResolution.kind', '=', param('kind')),
+    )
+    .innerJoin(
+      db
+        .selectFrom('unsettled')
+        .select((eb) => [eb.fn.max('occurredAt').as('latest'), eb.fn.max('updatedAt').as('lastChange')])
+        .as('superseding'),
+      (join) => join.onTrue(),
+    )
+    .where('UserRevision.userId', '=', param('userId'))
+    .where(({ not, exists }) => not(exists(selectSame(db, params))))
+    .select([
+      'UserRevision.notifications as revision',
+      'TaskResolution.resolvedUpTo as upTo',
+      'TaskResolution.resolution as reason',
+      newest.as('newest'),
+      'latest',
+      // The timestamp of the change: `now`, but not before the `updatedAt` of the notifications that it supersedes. A
+      // request that began earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
+      sql<Time>`greatest(${param('now', 'timestamptz')}, ${sql.ref('lastChange')})`.as('changed'),
+    ]);
+}
+
+/** Whether a task may have another open request. An ID that is taken by other content must violate the primary key. */
+function isWithinLimit(db: Kysely<Tables>, { param }: LimitedParams): RawBuilder<boolean> {
+  const { ref } = sql;
+  const occurredAt = param('occurredAt', 'timestamptz');
+  const ofUser = db.selectFrom('Notification').where('userId', '=', param('userId'));
+  const open = ofUser
     .where('taskId', '=', param('taskId'))
     .where(isUnsettled)
     .where('requestState', '=', 'open')
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('unsettled')
-            .whereRef('unsettled.id', '=', 'Notification.id')
-            .where(
-              sql<boolean>`(${param('occurredAt', 'timestamptz')} is null
-                or ${sql.ref('unsettled.occurredAt')} <= ${param('occurredAt', 'timestamptz')})`,
-            ),
-        ),
-      ),
+    .where(
+      sql<boolean>`not exists (select from unsettled where unsettled.id = ${ref('Notification.id')}
+        and (${occurredAt} is null or ${ref('unsettled.occurredAt')} <= ${occurredAt}))`,
     )
     .select((eb) => eb.fn.countAll<number>().as('count'));
-  const isWithinLimit = sql<boolean>`(${param('maxOpen', 'int')} is null or not ${param('isRequest', 'bool')}
-    or ${param('maxOpen', 'int')} > ${open})`;
-  // The timestamp of the change: `now`, but not before the `updatedAt` of the notifications that it supersedes. A request
-  // that began earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
-  const changed = sql<Time>`greatest(${param('now', 'timestamptz')}, (select max(${sql.ref('updatedAt')}) from unsettled))`;
-  return (
-    db
-      .selectFrom('UserRevision')
-      .leftJoin('TaskResolution', (join) =>
-        join
-          .onRef('TaskResolution.userId', '=', 'UserRevision.userId')
-          .on('TaskResolution.taskId', '=', param('taskId'))
-          .on('TaskResolution.kind', '=', param('kind')),
-      )
-      .where('UserRevision.userId', '=', param('userId'))
-      .where(({ not, exists }) => not(exists(selectSame(db, params))))
-      // An ID that is taken by other content must violate the primary key.
-      .where(({ or, exists }) =>
-        or([
-          isWithinLimit,
-          exists(
-            db.selectFrom('Notification').where('userId', '=', param('userId')).where('id', '=', param('id')),
-          ),
-        ]),
-      )
-      .select([
-        'UserRevision.notifications as revision',
-        'TaskResolution.resolvedUpTo as upTo',
-        'TaskResolution.resolution as reason',
-        newest.as('newest'),
-        latest.as('latest'),
-        changed.as('changed'),
-      ])
-  );
+  const known = ofUser.where('id', '=', param('id')).select('id');
+  return sql`(not ${param('isRequest', 'bool')} or ${param('maxOpen', 'int')} > ${open} or exists ${known})`;
 }
 
 type Unsettled = Pick<Notification, 'id' | 'taskId' | 'createdAt' | 'occurredAt' | 'updatedAt'> & Settlement;

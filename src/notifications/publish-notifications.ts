@@ -11,7 +11,7 @@ import { type Time, toMilliseconds } from '../values/time.ts';
 import { asksUser } from './answers/answer.ts';
 import { findSlot } from './answers/slot.ts';
 import { listEnabled, listLeftToCaller } from './channel-decision.ts';
-import { insertPublication } from './insert-publication.ts';
+import { insertPublication, insertWithinLimit } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import { hasNotification } from './notifications.ts';
@@ -68,7 +68,6 @@ export async function publishNotifications(
       everySlot: supersedes === 'task_and_kind',
       isRequest: asksUser(draft),
       onExpiry: onExpiry && JSON.stringify({ ...onExpiry, answerId: null, by: null, via: 'default' }),
-      maxOpen,
       isUpgraded,
       providers,
       now,
@@ -79,11 +78,13 @@ export async function publishNotifications(
   const [inserted, stored] = await transaction(database, users, (run) =>
     Promise.all([
       Promise.all(
-        drafts.map((draft, index) =>
-          run(insertPublication, draft, (error) =>
-            isConflict(error) ? createConflictError(requests[index], draft.id) : error,
-          ),
-        ),
+        drafts.map((draft, index) => {
+          const toShown = (error: Error) =>
+            isConflict(error) ? createConflictError(requests[index], draft.id) : error;
+          return maxOpen === null
+            ? run(insertPublication, draft, toShown)
+            : run(insertWithinLimit, { ...draft, maxOpen }, toShown);
+        }),
       ),
       run(readPublications, { users, ids, providers }),
       outbox.queuePublished(run, { users, ids }, now),

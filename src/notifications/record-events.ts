@@ -6,23 +6,26 @@ import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 /** The inputs of a change that writes platform events, if no gateway before version 0.3.0 uses the database. */
 export type EventInput = { userId: string; isUpgraded: boolean };
 
-/**
- * Inserts a platform event for each notification in a common table expression with `id` and `taskId`, unless its type is
- * null.
- */
+/** A common table expression with the properties `id` and `taskId`, and the type of the event of each of its rows. */
+type EventSource = [from: string, type: RawBuilder<string | null>];
+
+/** Inserts a platform event for each notification of the sources, in their order, unless its type is null. */
 export function recordEvents(
   db: Pick<Kysely<Tables>, 'insertInto'>,
   { param }: Params<EventInput>,
-  from: string,
-  type: RawBuilder<string | null>,
+  ...sources: readonly EventSource[]
 ) {
+  const rows = sources.map(
+    ([from, type]) => sql`select id, ${sql.ref('taskId')}, ${type} as type from ${sql.table(from)}`,
+  );
   const columns = {
-    type,
+    type: sql`type`,
     userId: param('userId', 'text'),
-    notificationId: sql.ref(`${from}.id`),
-    taskId: sql.ref(`${from}.taskId`),
+    notificationId: sql`id`,
+    taskId: sql.ref('taskId'),
     at: sql`clock_timestamp()`,
   };
-  const source = sql`from ${sql.table(from)} where ${param('isUpgraded', 'bool')} and ${type} is not null`;
+  const source = sql`from (${sql.join(rows, sql` union all `)}) as changed
+    where ${param('isUpgraded', 'bool')} and type is not null`;
   return insertPlatformEvents(db, columns, source);
 }

@@ -64,7 +64,7 @@ const restore = defineStatement((db, params: Params<EventInput & { id: string; n
         .where('restored.status', '=', 'dismissed'),
     )
     .with('incremented', (db) => incrementRevision(db, 'notifications', 'dismissed', param('userId')))
-    .with('events', (db) => recordEvents(db, params, 'dismissed', sql`'notification.restored'`))
+    .with('events', (db) => recordEvents(db, params, ['dismissed', sql`'notification.restored'`]))
     .updateTable('Notification')
     .from(['dismissed', 'incremented'])
     .set((eb) => ({

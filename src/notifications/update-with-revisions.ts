@@ -38,12 +38,10 @@ export function updateWithRevisions(
     )
     .with('incremented', (db) => incrementRevision(db, 'notifications', 'numbered', param('userId')))
     .with('events', (db) =>
-      recordEvents(
-        db,
-        params,
+      recordEvents(db, params, [
         'numbered',
         isDismissal ? sql`'notification.dismissed'` : selectEventType('numbered'),
-      ),
+      ]),
     )
     .updateTable('Notification')
     .from(['numbered', 'incremented'])

@@ -150,7 +150,7 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
           .where(sql<boolean>`(settled in ('expired', 'default') or ${answer} is not null)`),
       )
       .with('incremented', (db) => incrementRevision(db, 'notifications', 'settled', param('userId')))
-      .with('events', (db) => recordEvents(db, params, 'settled', selectEventType('settled')))
+      .with('events', (db) => recordEvents(db, params, ['settled', selectEventType('settled')]))
       .updateTable('Notification')
       .from(['settled', 'incremented'])
       .set((eb) => ({

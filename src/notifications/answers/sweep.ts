@@ -159,7 +159,7 @@ const withdraw = defineStatement((db, params: Params<EventInput & { ids: readonl
         .where('resolvedAt', 'is not', null),
     )
     .with('incremented', (db) => incrementRevision(db, 'notifications', 'remaining', param('userId')))
-    .with('events', (db) => recordEvents(db, params, 'remaining', sql`'notification.withdrawn'`))
+    .with('events', (db) => recordEvents(db, params, ['remaining', sql`'notification.withdrawn'`]))
     .updateTable('Notification')
     .from(['remaining', 'incremented'])
     .set((eb) => ({
