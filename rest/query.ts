@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import { closestMatch } from 'leven';
 import { z } from 'zod';
 import type { Page } from '../src/database/page.ts';
 import type { ValidationIssue } from '../src/errors/issue.ts';
@@ -53,7 +54,7 @@ export function createQueryReader({ bind, paged, isExtension = false }: Route) {
 function findUnknown(names: readonly string[], sent: Request['query']): ValidationIssue[] {
   const unknown = Object.keys(sent).filter((name) => !names.includes(name));
   return unknown.map((name) => {
-    const nearest = findNearest(name, names);
+    const nearest = closestMatch(name.toLowerCase().slice(0, MAX_COMPARED), names);
     const hint = nearest === undefined ? 'this path has none' : `the nearest is ${nearest}`;
     const message = `is not a known parameter; ${hint}`;
     return { path: ['query', name], message, value: sent[name], unknownKeyCount: 1 };
@@ -62,26 +63,6 @@ function findUnknown(names: readonly string[], sent: Request['query']): Validati
 
 /** Longer names are compared by their start. */
 const MAX_COMPARED = 32;
-
-function findNearest(name: string, known: readonly string[]): string | undefined {
-  const start = name.toLowerCase().slice(0, MAX_COMPARED);
-  const distances = known.map((candidate) => countEdits(start, candidate));
-  return known[distances.indexOf(Math.min(...distances))];
-}
-
-/** Counts the insertions, deletions and replacements between two words (Levenshtein). */
-function countEdits(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [index, letter] of [...from].entries()) {
-    const next = [index + 1];
-    for (const [column, other] of [...to].entries()) {
-      const [replaced = 0, inserted = 0, deleted = 0] = [row[column], next[column], row[column + 1]];
-      next.push(Math.min(replaced + (letter === other ? 0 : 1), inserted + 1, deleted + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
-}
 
 function findIssues({ name, shape }: QueryParameter, values: readonly string[]): ValidationIssue[] {
   const path = ['query', name];
