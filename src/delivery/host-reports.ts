@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Claim } from './claim.ts';
 import { type AttemptOutcome, type ProviderFailure, rejectTarget } from './outcome.ts';
 
@@ -45,9 +46,9 @@ type Refusals = { count: number; since: number; at: number };
 
 /** Creates the reports of a provider's users. `now` is the time of a monotonic clock in milliseconds. */
 export function createUserReports(): UserReports {
-  // In the order of the last change.
-  const reports = new Map<string, Report>();
-  const refusals = new Map<string, Refusals>();
+  // Those that changed last come first.
+  const reports = new LRUCache<string, Report>({ max: MAX_REPORTS });
+  const refusals = new LRUCache<string, Refusals>({ max: MAX_REPORTS });
 
   const listRecent = (now: number) => [...reports.values()].filter(({ at }) => now - at < REPORT_MS);
 
@@ -57,10 +58,10 @@ export function createUserReports(): UserReports {
 
   /** Counts a refusal only if another user's message was accepted since the last one that was counted. */
   const countRefusal = (target: string, userId: string, now: number): Refusals => {
-    const last = refusals.get(target);
+    const last = refusals.peek(target);
     if (last !== undefined && !hasAcceptedOther(userId, last.at)) return last;
     const next = { count: (last?.count ?? 0) + 1, since: last?.since ?? now, at: now };
-    setLast(refusals, target, next);
+    refusals.set(target, next);
     return next;
   };
 
@@ -68,7 +69,7 @@ export function createUserReports(): UserReports {
     record({ userId, target }, outcome, now) {
       const isAccepted = outcome.kind === 'delivered' || outcome.kind === 'failed';
       const failure = outcome.kind === 'unavailable' ? outcome : undefined;
-      setLast(reports, userId, { at: now, isAccepted, failure });
+      reports.set(userId, { at: now, isAccepted, failure });
       if (isAccepted) refusals.delete(target);
       if (!failure?.needsOperator) return outcome;
       const { count, since } = countRefusal(target, userId, now);
@@ -87,19 +88,11 @@ export function createUserReports(): UserReports {
         retryAfterSeconds: seconds,
       };
     },
-    isFailing: (userId) => reports.get(userId)?.failure !== undefined,
+    isFailing: (userId) => reports.peek(userId)?.failure !== undefined,
     listFailing: () =>
-      [...reports].flatMap(([user, { failure }]) => (failure === undefined ? [] : [user])).slice(-MAX_LISTED),
+      [...reports].flatMap(([user, { failure }]) => (failure ? [user] : [])).slice(0, MAX_LISTED),
     forgetFailures() {
-      for (const [user, { failure }] of reports) if (failure !== undefined) reports.delete(user);
+      for (const [user, { failure }] of [...reports]) if (failure !== undefined) reports.delete(user);
     },
   };
-}
-
-/** Sets an entry as the last one, and deletes the first one if there are too many. */
-function setLast<Value>(entries: Map<string, Value>, key: string, value: Value): void {
-  entries.delete(key);
-  entries.set(key, value);
-  const [first] = entries.keys();
-  if (entries.size > MAX_REPORTS && first !== undefined) entries.delete(first);
 }
