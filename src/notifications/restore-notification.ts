@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
 import { incrementRevision } from '../revisions/increment-revision.ts';
@@ -29,6 +29,30 @@ export async function restoreNotification(
   return restored;
 }
 
+/** Selects the notifications of the slot of `restored` that meet a condition. */
+const selectOfSlot = (condition: RawBuilder<boolean>) => sql`
+  select ${sql.ref('createdAt')}, ${sql.ref('occurredAt')} from ${sql.table('Notification')} as other
+   where ${sql.join(
+     ['userId', 'taskId', 'kind', 'slot'].map(
+       (name) => sql`${sql.ref(`other.${name}`)} = ${sql.ref(`restored.${name}`)}`,
+     ),
+     sql` and `,
+   )} and ${condition}`;
+
+/**
+ * Selects the `createdAt` of the notification that supersedes `restored`: the active one, or the newest that occurred
+ * later. Each is found by an index, which both conditions together would not be.
+ */
+const selectSuccessor = sql<Time | null>`(
+  select ${sql.ref('createdAt')} from (
+    ${selectOfSlot(sql`other.status = 'active'`)}
+    union all
+    (${selectOfSlot(
+      sql`(${sql.ref('other.occurredAt')}, ${sql.ref('other.createdAt')})
+        > (${sql.ref('restored.occurredAt')}, ${sql.ref('restored.createdAt')})`,
+    )} order by ${sql.ref('occurredAt')} desc limit 1)) as successors
+  order by ${sql.ref('occurredAt')} desc limit 1)`;
+
 /**
  * If a gateway before version 0.3.0 published the successor, the request is still open. It is then withdrawn like
  * others that such a gateway left: see answers/sweep.ts.
@@ -42,23 +66,7 @@ const restore = defineStatement((db, params: Params<EventInput & { id: string; n
       db
         .selectFrom('Notification as restored')
         .select(['restored.id', 'restored.taskId'])
-        .select((eb) =>
-          eb
-            .selectFrom('Notification')
-            .select('Notification.createdAt')
-            .whereRef('Notification.userId', '=', 'restored.userId')
-            .whereRef('Notification.taskId', '=', 'restored.taskId')
-            .whereRef('Notification.kind', '=', 'restored.kind')
-            .whereRef('Notification.slot', '=', 'restored.slot')
-            .where(
-              sql<boolean>`(${ref('Notification.status')} = 'active'
-                or (${ref('Notification.occurredAt')}, ${ref('Notification.createdAt')})
-                  > (${ref('restored.occurredAt')}, ${ref('restored.createdAt')}))`,
-            )
-            .orderBy('Notification.occurredAt', 'desc')
-            .limit(1)
-            .as('successor'),
-        )
+        .select(selectSuccessor.as('successor'))
         .where('restored.userId', '=', param('userId'))
         .where('restored.id', '=', param('id'))
         .where('restored.status', '=', 'dismissed'),

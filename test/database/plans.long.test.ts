@@ -6,8 +6,9 @@ import { encodeCursor } from '../../src/values/cursor.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
 import { graphql, rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
+import { dismiss } from '../support/inbox.ts';
 import { countScanned, explainAll } from '../support/plans.ts';
-import { asMember, asPlatform, payloads } from '../support/records.ts';
+import { asMember, asPlatform, payloads, publish } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
 import { member, signToken } from '../support/tokens.ts';
 
@@ -59,9 +60,15 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([client.end(), main.end()]));
 
-/** Returns the maximum number of records that a statement of `work` scans. */
-async function measureCost(table: string, work: () => Promise<unknown>, on = client): Promise<number> {
+/** Returns the maximum number of records that a statement of `work` scans, after `undo`, if it is run again. */
+async function measureCost(
+  table: string,
+  work: () => Promise<unknown>,
+  on = client,
+  undo: () => Promise<unknown> = async () => undefined,
+): Promise<number> {
   const statements = (await recordStatements(work)).filter(({ text }) => text.includes(`"${table}"`));
+  await undo();
   expect(statements.length).toBeGreaterThan(0);
   const plans = await explainAll(on, statements);
   return Math.max(...plans.map((plan) => countScanned(plan, table)));
@@ -237,6 +244,19 @@ const changes: [what: string, work: () => Promise<unknown>][] = [
 
 test.each(changes)('%s a notification scans a limited number of records', async (_what, work) => {
   expect(await measureCost('notification', work)).toBeLessThanOrEqual(PAGE);
+});
+
+test('restoring the newest notification of a task that had many scans a limited number of records', async () => {
+  const { id } = await publish(gateway, 'heavy-user', 'plan_requested', {
+    task: { id: 'task', projectId: 'p' },
+  });
+  await dismiss(gateway, 'heavy-user', [id]);
+  const restore = read(
+    'heavy-user',
+    `mutation { restoreNotification(input: { id: "${id}" }) { __typename } }`,
+  );
+  const dismissAgain = () => dismiss(gateway, 'heavy-user', [id]);
+  expect(await measureCost('notification', restore, client, dismissAgain)).toBeLessThanOrEqual(PAGE);
 });
 
 test('dismissing the seen notifications of a project scans only active ones', async () => {
