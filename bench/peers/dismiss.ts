@@ -15,8 +15,8 @@ const DISMISS = `
   with
     locked as (select user_id from user_revision where user_id = $1 for update),
     undismissed as (
-      select notification.id, notification.task_id from notification join locked on locked.user_id = notification.user_id
-      where notification.id = $2 and notification.status <> 'dismissed' for update of notification
+      select id, task_id from notification
+      where exists (select user_id from locked) and user_id = $1 and id = $2 and status <> 'dismissed' for update
     ),
     raised as (
       update user_revision set notifications = notifications + 1

@@ -57,11 +57,12 @@ const dismiss = defineStatement((db, params: Params<DismissInput & { id: string 
     .with('undismissed', (db) =>
       db
         .selectFrom('Notification')
-        .innerJoin('locked', 'locked.userId', 'Notification.userId')
-        .select(['Notification.id', 'Notification.taskId'])
-        .where('Notification.id', '=', param('id'))
-        .where('Notification.status', '<>', 'dismissed')
-        .forUpdate('Notification'),
+        .select(['id', 'taskId'])
+        .where(({ exists, selectFrom }) => exists(selectFrom('locked').select('userId')))
+        .where('userId', '=', param('userId'))
+        .where('id', '=', param('id'))
+        .where('status', '<>', 'dismissed')
+        .forUpdate(),
     )
     .with('incremented', (db) =>
       db

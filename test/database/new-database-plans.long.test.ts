@@ -2,8 +2,10 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openPipelinedPool, readPoolOptions } from '../../src/database/pool.ts';
 import { useGateway } from '../support/gateway.ts';
+import { dismiss } from '../support/inbox.ts';
 import { countPages, explainAfter, explainAll } from '../support/plans.ts';
-import { asMember, publish } from '../support/records.ts';
+import { asMember, publish, resolve } from '../support/records.ts';
+import { acknowledge, answer, answers, restore } from '../support/requests.ts';
 import { openStream } from '../support/sse.ts';
 import { recordStatements } from '../support/statements.ts';
 import { member } from '../support/tokens.ts';
@@ -45,15 +47,26 @@ async function publishAndReceive(): Promise<void> {
   stream.close();
 }
 
-test('publishing, events and counts read few pages of a table that was not analyzed', async () => {
+async function settle(): Promise<void> {
+  const { id } = await publish(gateway, user);
+  await dismiss(gateway, user, [id]);
+  await restore(gateway, user, id);
+  await asMember(gateway, user, `mutation { dismissNotification(input: { id: "${id}" }) { __typename } }`);
+  await answer(gateway, user, { id, ...answers.approve });
+  await acknowledge(gateway, user, id);
+  await resolve(gateway, user, 'task-3');
+}
+
+test('publishing, settling, events and counts read few pages of a table that was not analyzed', async () => {
   const sent = await recordStatements(async () => {
     await publishAndReceive();
+    await settle();
     await asMember(gateway, user, '{ notifications(first: 5, filter: { statuses: ACTIVE }) { totalCount } }');
   });
   const statements = sent.filter(
     ({ text, values }) => text.includes('"notification"') && JSON.stringify(values).includes(user),
   );
-  expect(statements.length).toBeGreaterThan(4);
+  expect(statements.length).toBeGreaterThan(12);
   const options = { url: gateway.database.url, poolSize: 1, timeoutMs: 30_000 };
   const pool = openPipelinedPool(options);
   const connection = await pool.connect();
@@ -64,5 +77,11 @@ test('publishing, events and counts read few pages of a table that was not analy
   await client.connect();
   const replanned = await explainAll(client, statements);
   await client.end();
-  expect(Math.max(...[...planned, ...replanned].map(countPages))).toBeLessThanOrEqual(MAX_PAGES);
+  const costly = [...statements, ...statements.flatMap((one) => [one, one])]
+    .map(({ text }, index) => ({
+      text,
+      pages: countPages([...planned, ...replanned][index] ?? expect.unreachable()),
+    }))
+    .filter(({ pages }) => pages > MAX_PAGES);
+  expect(costly).toEqual([]);
 });

@@ -135,11 +135,12 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
       .with('found', (db) =>
         db
           .selectFrom('Notification')
-          .innerJoin('locked', 'locked.userId', 'Notification.userId')
-          .select(['Notification.id', 'Notification.taskId'])
+          .select(['id', 'taskId'])
           .select(selectSettlement('answered'))
-          .where('Notification.id', '=', param('id'))
-          .forUpdate('Notification'),
+          .where(({ exists, selectFrom }) => exists(selectFrom('locked').select('userId')))
+          .where('userId', '=', param('userId'))
+          .where('id', '=', param('id'))
+          .forUpdate(),
       )
       // Without an answer, only an expiry is stored.
       .with('settled', (db) =>
