@@ -20,7 +20,9 @@ import {
   applyCounts,
   applyDismissed,
   applyEvents,
+  applyNotification,
   applyNotifications,
+  applyPreferences,
   emptyState,
   forgetArrivals,
   notificationRules,
@@ -229,11 +231,80 @@ describe('pending changes', () => {
       { emailEnabled: false, pushEnabled: false },
       { notificationKind: 'TASK_FAILED', emailEnabled: true, pushEnabled: null },
     ]);
-    expect(showChanges({ ...emptyState, preferences }, [change]).preferences).toEqual([
+    const state = applyPreferences(emptyState, preferences, { since: 0 });
+    expect(showChanges(state, [change]).preferences?.value).toEqual([
       { ...preferences[0], pushEnabled: false },
       { ...preferences[1], emailEnabled: false, pushEnabled: false },
     ]);
   });
+});
+
+describe('replies that arrive late', () => {
+  test('a notification that an event brought is not hidden by an earlier request that did not find it', () => {
+    const before = load({ statuses: ['ACTIVE'] }, []);
+    const card = createCard({ id: 'late' });
+    const state = applyEvents(before, [eventOf(card)]);
+    const late = applyNotification(state, 'late', null, { since: before.arrivals });
+    expect(select(late, { statuses: ['ACTIVE'] })).toEqual([card]);
+    const later = applyNotification(state, 'late', null, { since: state.arrivals });
+    expect(select(later, { statuses: ['ACTIVE'] })).toEqual([]);
+  });
+
+  test('preferences are not replaced by those of a request that was sent before they arrived', () => {
+    const preferences = (emailEnabled: boolean) => [
+      {
+        ref: '1',
+        notificationKind: 'TASK_FAILED' as const,
+        emailEnabled,
+        pushEnabled: true,
+        chatDmEnabled: true,
+      },
+    ];
+    const state = applyPreferences(emptyState, preferences(false), { since: 0 });
+    expect(applyPreferences(state, preferences(true), { since: 0 }).preferences).toBe(state.preferences);
+    const later = applyPreferences(state, preferences(true), { since: state.arrivals });
+    expect(later.preferences?.value).toEqual(preferences(true));
+  });
+});
+
+test('changes of all notifications and of one are sent in the order in which they were made', async () => {
+  const store = new AccountStore({ signal: new AbortController().signal }, () => undefined);
+  const sent: string[] = [];
+  const replies = new Map<string, () => void>();
+  const change = (name: string, key: string) =>
+    store.mutate(
+      key,
+      {},
+      () => {
+        sent.push(name);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        replies.set(name, resolve);
+        return promise;
+      },
+      (state) => state,
+    );
+  const reply = async (name: string) => {
+    replies.get(name)?.();
+    await new Promise(setImmediate);
+  };
+  const changes = [
+    change('dismiss one', 'notifications/1'),
+    change('dismiss another', 'notifications/2'),
+    change('dismiss all', 'notifications'),
+    change('restore one', 'notifications/1'),
+    change('disconnect', 'editor'),
+  ];
+  await new Promise(setImmediate);
+  expect(sent).toEqual(['dismiss one', 'dismiss another', 'disconnect']);
+  await reply('dismiss one');
+  expect(sent).toHaveLength(3);
+  await reply('dismiss another');
+  expect(sent.slice(3)).toEqual(['dismiss all']);
+  await reply('dismiss all');
+  expect(sent.slice(4)).toEqual(['restore one']);
+  await reply('restore one');
+  await reply('disconnect');
+  await Promise.all(changes);
 });
 
 type Page = ReturnType<AccountModel['page']>;
@@ -311,7 +382,7 @@ class ModelClient {
   change(id: string, change: Change, execute: () => NotificationCard | undefined): void {
     this.store
       .mutate(
-        id,
+        `notifications/${id}`,
         change,
         () => this.#send(execute),
         (state, card, sent) => applyChanged(state, [card], sent),
@@ -322,7 +393,7 @@ class ModelClient {
   async dismissAll(): Promise<void> {
     const change = dismissalOfAll({}, AT);
     await this.store.mutate(
-      'all',
+      'notifications',
       change,
       () => this.#send(() => this.gateway.dismissAll()),
       (state, { notifications }, sent) => applyDismissed(state, notifications, change, sent),

@@ -51,8 +51,9 @@ export class AccountStore {
   }
 
   /**
-   * Shows a change at once and sends it. The reply, or the refusal, replaces the change. Mutations with the same key are
-   * sent one after another, so that the gateway executes them in the order in which the user made them.
+   * Shows a change at once and sends it. The reply, or the refusal, replaces the change. Mutations with the same key, or
+   * with one that contains it (`notifications` and `notifications/1`), are sent one after another, so that the gateway
+   * executes them in the order in which the user made them.
    * @throws {GatewayError} why it was refused
    */
   async mutate<Data>(
@@ -62,7 +63,7 @@ export class AccountStore {
     apply: Apply<Data>,
   ): Promise<Data> {
     const { signal } = this.#session;
-    const previous = this.#queues.get(key);
+    const previous = [...this.#queues].filter(([other]) => overlaps(key, other)).map(([, sent]) => sent);
     this.#set(this.#state, [...this.#changes, change]);
     let since = 0;
     const attempt = () => {
@@ -70,7 +71,7 @@ export class AccountStore {
       return send(signal);
     };
     const sending = (async () => {
-      await previous?.catch(() => undefined);
+      await Promise.allSettled(previous);
       return retry(attempt, mutationDelay, signal);
     })();
     this.#queues.set(key, sending);
@@ -99,3 +100,6 @@ export class AccountStore {
     this.#onChange();
   }
 }
+
+const overlaps = (one: string, other: string) =>
+  one === other || one.startsWith(`${other}/`) || other.startsWith(`${one}/`);

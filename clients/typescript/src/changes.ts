@@ -26,7 +26,10 @@ function showChange(state: State, change: Change): State {
   return {
     ...changed,
     counts: counts && counted && { ...counts, value: { ...counted, ...change.counts?.(counted) } },
-    preferences: preferences && (change.preferences?.(preferences) ?? preferences),
+    preferences: preferences && {
+      ...preferences,
+      value: change.preferences?.(preferences.value) ?? preferences.value,
+    },
     editorAuth: editorAuth && {
       ...editorAuth,
       value: change.editorAuth?.(editorAuth.value) ?? editorAuth.value,

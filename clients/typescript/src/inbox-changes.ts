@@ -16,7 +16,7 @@ import type { AnswerOutcome, Inbox } from './inbox-types.ts';
 import { openPendingAnswer } from './pending-answers.ts';
 import type { EditorConnection, NotificationCard } from './records.ts';
 import type { AccountSession } from './session.ts';
-import { applyChanged, applyDismissed, applyEditorAuth } from './state.ts';
+import { applyChanged, applyDismissed, applyEditorAuth, applyPreferences } from './state.ts';
 import { expectValue } from './transport.ts';
 
 /** The changes that a user can make. */
@@ -35,6 +35,10 @@ const UNDECIDED = [
   'SIGNED_OUT',
 ];
 
+/** The key of changes of all notifications, and of one. */
+const ALL = 'notifications';
+const keyOf = (id: string) => `${ALL}/${id}`;
+
 /** Creates the functions by which a user changes things. */
 export function createChanges(store: AccountStore, send: Send, session: AccountSession): InboxChanges {
   const now = () => new Date().toISOString();
@@ -44,7 +48,7 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
     change: Change,
     mutation: (signal: AbortSignal) => Promise<NotificationCard>,
   ): Promise<void> {
-    await store.mutate(id, change, mutation, (state, card, sent) => applyChanged(state, [card], sent));
+    await store.mutate(keyOf(id), change, mutation, (state, card, sent) => applyChanged(state, [card], sent));
   }
 
   /** If events arrive meanwhile, nobody knows which state is later, so the state is read again. */
@@ -66,10 +70,8 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
     );
   }
 
-  /** Returns the cursor of the latest counts, which are loaded if there are none. */
-  async function getCursor(signal: AbortSignal): Promise<string> {
-    const { counts } = store.shown;
-    if (counts !== undefined) return counts.value.cursor;
+  /** Loads the cursor of the latest counts. */
+  async function loadCursor(signal: AbortSignal): Promise<string> {
     return expectValue((await send(documents.Counts, {}, signal)).notificationCounts).cursor;
   }
 
@@ -88,8 +90,10 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
 
     async dismissAll(filter = {}) {
       const change = dismissalOfAll(filter, now());
+      // Earlier changes are sent first. What arrives meanwhile is not what the user dismissed.
+      const seen = store.shown.counts?.value.cursor;
       const mutation = async (signal: AbortSignal) => {
-        const upTo = await getCursor(signal);
+        const upTo = seen ?? (await loadCursor(signal));
         const { dismissNotifications } = await send(
           documents.DismissAll,
           { input: { filter: { ...filter, upTo } } },
@@ -97,11 +101,8 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
         );
         return expectValue(dismissNotifications);
       };
-      const { dismissedCount } = await store.mutate(
-        'all',
-        change,
-        mutation,
-        (state, { notifications }, sent) => applyDismissed(state, notifications, change, sent),
+      const { dismissedCount } = await store.mutate(ALL, change, mutation, (state, { notifications }, sent) =>
+        applyDismissed(state, notifications, change, sent),
       );
       return dismissedCount;
     },
@@ -112,7 +113,7 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
       const input = { id, answerId, ...content };
       try {
         const reply = await store.mutate(
-          id,
+          keyOf(id),
           answering(id, content, answerId, now()),
           async (signal) => expectValue((await send(documents.Answer, { input }, signal)).answerNotification),
           (state, { notification }, sent) => applyChanged(state, [notification], sent),
@@ -133,7 +134,7 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
           const reply = await send(documents.UpdatePreferences, { input: { preferences } }, signal);
           return expectValue(reply.updateNotificationPreferences);
         },
-        (state, reply) => ({ ...state, preferences: reply.preferences }),
+        (state, { preferences }) => applyPreferences(state, preferences, { since: state.arrivals }),
       );
     },
 

@@ -26,6 +26,7 @@ import {
   applyEditorAuth,
   applyNotification,
   applyNotifications,
+  applyPreferences,
   applyWorkspaces,
   type ListOf,
   notificationRules,
@@ -173,7 +174,7 @@ export function createResources(
               throw error;
             }
           },
-          (state, card) => applyNotification(state, id, card),
+          (state, card, sent) => applyNotification(state, id, card, sent),
           signal,
         ),
     }),
@@ -226,11 +227,11 @@ export function createResources(
     preferences: create<readonly Preference[]>(
       'preferences',
       {
-        select: (state) => state.preferences,
+        select: (state) => state.preferences?.value,
         load: (signal) =>
           store.query(
             async () => expectValue((await send(documents.Preferences, {}, signal)).notificationPreferences),
-            (state, preferences) => ({ ...state, preferences }),
+            applyPreferences,
             signal,
           ),
       },

@@ -37,7 +37,7 @@ export type State = {
   readonly workspaces: Collection<WorkspaceCard, WorkspaceFilter>;
   readonly counts: Arrived<CountsWithCursor> | undefined;
   readonly editorAuth: Arrived<EditorConnection> | undefined;
-  readonly preferences: readonly Preference[] | undefined;
+  readonly preferences: Arrived<readonly Preference[]> | undefined;
   readonly deliveries: ReadonlyMap<string, readonly Delivery[]>;
 };
 
@@ -101,10 +101,17 @@ const storeNotification = (state: State, card: NotificationCard): State => ({
   notifications: putItem(state.notifications, notificationRules, card.id, card, state.arrivals),
 });
 
-/** Applies the reply to a query of a notification; null if it does not exist. */
-export function applyNotification(before: State, id: string, card: NotificationCard | null): State {
-  if (card !== null) return storeNotification(arrive(before), card);
+/** Applies the reply to a query of a notification; null if it does not exist, unless it has arrived since. */
+export function applyNotification(
+  before: State,
+  id: string,
+  card: NotificationCard | null,
+  { since }: Sent,
+): State {
   const state = arrive(before);
+  if (card !== null) return storeNotification(state, card);
+  const known = state.notifications.entries.get(id);
+  if (known !== undefined && since < known.arrival) return state;
   const entries = new Map(state.notifications.entries).set(id, { item: null, arrival: state.arrivals });
   return { ...state, notifications: { ...state.notifications, entries } };
 }
@@ -152,6 +159,13 @@ export function applyEditorAuth(before: State, value: EditorConnection, { since 
   const state = arrive(before);
   if (state.editorAuth !== undefined && since < state.editorAuth.arrival) return state;
   return { ...state, editorAuth: { value, arrival: state.arrivals } };
+}
+
+/** Applies a reply with the preferences, unless later ones have arrived since its request was sent. */
+export function applyPreferences(before: State, value: readonly Preference[], { since }: Sent): State {
+  const state = arrive(before);
+  if (state.preferences !== undefined && since < state.preferences.arrival) return state;
+  return { ...state, preferences: { value, arrival: state.arrivals } };
 }
 
 /** Marks everything as received before any reply or event to come, which are newer even if their times are not. */
