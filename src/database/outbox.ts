@@ -70,7 +70,9 @@ export async function runAndCancel<Input extends { userId: string }, Row extends
   statement: Statement<Input, Row>,
   input: Input,
 ): Promise<Row[]> {
-  return outbox.channels.size === 0
-    ? runStatement(database, statement, input)
-    : transactionAndCancel({ database, outbox }, [input.userId], (run) => run(statement, input));
+  if (outbox.channels.size === 0) return runStatement(database, statement, input);
+  return transaction(database, [], async (run) => {
+    const [rows] = await Promise.all([run(statement, input), outbox.cancelUnwanted(run, [input.userId])]);
+    return rows;
+  });
 }

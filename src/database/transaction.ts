@@ -67,7 +67,8 @@ async function execute<Result>(
   const sendHeld = holdWrites(client);
   const results: Promise<unknown>[] = [];
   try {
-    results.push(send(begin), run(lockUsers, { users }));
+    results.push(send(begin));
+    if (users.length > 0) results.push(run(lockUsers, { users }));
     const result = work(run);
     results.push(result, send(commit));
     sendHeld();
@@ -96,6 +97,11 @@ const rollback = toBound('rollback');
 /** Locks the users of a transaction. */
 export const lockUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
   lock(db, param('users', 'text[]')),
+);
+
+/** Locks a user who has records. Unlike {@link transaction}, it does not store the revision of one who was deleted. */
+export const lockExistingUser = defineStatement((db, { param }: Params<{ userId: string }>) =>
+  db.selectFrom('UserRevision').select('userId').where('userId', '=', param('userId')).forUpdate(),
 );
 
 /**

@@ -36,10 +36,9 @@ export function createNotificationSource(
       start === undefined ? getLatestCursor(revisions).revision : resolveRevision(start, revisions),
     async read(after, revisions) {
       const { epoch, revision: current } = getLatestCursor(revisions);
-      const [changed, counts] = await Promise.all([
-        readChangedNotifications(database, { userId, after }, selected),
-        readsCounts ? countActive(database, userId) : undefined,
-      ]);
+      const changed = await readChangedNotifications(database, { userId, after }, selected);
+      // Read afterwards: counts from before the last of these changes would stay until the next one.
+      const counts = readsCounts && changed.length > 0 ? await countActive(database, userId) : undefined;
       const events = changed.map((notification) => {
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }), revision };

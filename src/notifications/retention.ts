@@ -1,16 +1,17 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Kysely, sql } from 'kysely';
 import { advisoryLocks } from '../database/advisory-locks.ts';
-import { getKysely, type Tables } from '../database/database.ts';
+import { type Database, getKysely, type Tables } from '../database/database.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Repeating, repeat } from '../repeat.ts';
 import { type Time, toTime } from '../values/time.ts';
 import { isOpenState } from './answers/settle-request.ts';
-import { TaskResolutionSchema } from './notification.entity.ts';
 
 /** The maximum number of notifications that one transaction deletes. */
 const BATCH_SIZE = 500;
+
+/** The maximum number of task resolutions that one statement deletes. */
+const RESOLUTIONS = 5000;
 
 const INTERVAL_MS = 3_600_000;
 
@@ -24,13 +25,15 @@ export function startRetention(dependencies: ChangeDependencies, days: number, l
   if (days === 0) return { stop: async () => undefined };
   const run = async (signal: AbortSignal) => {
     let deleted = 0;
+    let from: Time | undefined;
     const before = toTime(new Date(Date.now() - days * DAY_MS));
     while (!signal.aborted) {
-      const batch = await deleteBatch(dependencies, before);
+      const batch = await deleteBatch(dependencies, before, from);
       if (batch === undefined) break;
-      deleted += batch;
+      deleted += batch.deleted;
+      from = batch.from;
     }
-    await deleteResolutions(dependencies.database.fork(), before);
+    while (!signal.aborted && (await deleteResolutions(dependencies.database, before)) === RESOLUTIONS);
     if (deleted > 0) log.info({ deleted, days }, 'deleted settled notifications');
     return INTERVAL_MS;
   };
@@ -39,35 +42,45 @@ export function startRetention(dependencies: ChangeDependencies, days: number, l
 }
 
 /**
- * Deletes a batch of one user's settled notifications whose last change was before a time, and returns their number.
- * Returns `undefined` if there are none left, or if another gateway is deleting them.
+ * A batch of notifications of a user that were deleted: their number, and the time before which there are none left to
+ * delete.
+ */
+type DeletedBatch = { userId: string; revision: number; deleted: number; from: Time };
+
+/**
+ * Deletes a batch of one user's settled notifications whose last change was before a time. Returns `undefined` if there
+ * are none left, or if another gateway is deleting them.
+ * @param from the `from` of the previous batch, so that what may not be deleted is not read again for each batch
  */
 export async function deleteBatch(
   { database, announce }: ChangeDependencies,
   before: Time,
-): Promise<number | undefined> {
-  const batch = await database.fork().transactional((em) => deleteInTransaction(getKysely(em), before));
-  if (batch === undefined) return undefined;
-  announce({ user: batch.userId, topic: 'notifications', revision: batch.revision });
-  return batch.deleted;
+  from?: Time,
+): Promise<DeletedBatch | undefined> {
+  const batch = await database.fork().transactional((em) => deleteInTransaction(getKysely(em), before, from));
+  if (batch !== undefined) announce({ user: batch.userId, topic: 'notifications', revision: batch.revision });
+  return batch;
 }
 
-type DeletedBatch = { userId: string; revision: number; deleted: number };
-
-async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<DeletedBatch | undefined> {
+async function deleteInTransaction(
+  db: Kysely<Tables>,
+  before: Time,
+  from: Time | undefined,
+): Promise<DeletedBatch | undefined> {
   const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;
   // Locks the revision without `userTransaction`, which would create it again for a user who is deleted concurrently.
   const owner = await selectSettled(db, before)
     .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
-    .select('UserRevision.userId')
+    .$if(from !== undefined, (settled) => settled.where('updatedAt', '>=', from ?? before))
+    .select(['UserRevision.userId', 'Notification.updatedAt'])
     .orderBy('updatedAt')
     .limit(1)
     .forUpdate('UserRevision')
     .executeTakeFirst();
   if (owner === undefined) return undefined;
-  const { userId } = owner;
+  const { userId, updatedAt } = owner;
   const deleted = await db
     .deleteFrom('Notification')
     .where('userId', '=', userId)
@@ -87,12 +100,20 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
     .where('userId', '=', userId)
     .returning('notifications as revision')
     .executeTakeFirstOrThrow();
-  return { userId, revision, deleted: deleted.length };
+  return { userId, revision, deleted: deleted.length, from: updatedAt };
 }
 
-/** Deletes the task resolutions that were last updated before a time. */
-async function deleteResolutions(em: EntityManager, before: Time): Promise<void> {
-  await em.nativeDelete(TaskResolutionSchema, { updatedAt: { $lt: before } });
+/** Deletes a batch of the task resolutions that were last updated before a time, and returns their number. */
+async function deleteResolutions(database: Database, before: Time): Promise<number> {
+  const key = ['userId', 'taskId', 'kind'] as const;
+  const { numDeletedRows } = await getKysely(database.fork())
+    .deleteFrom('TaskResolution')
+    .where(
+      ({ refTuple, selectFrom }) =>
+        sql<boolean>`${refTuple(...key)} in ${selectFrom('TaskResolution').select(key).where('updatedAt', '<', before).limit(RESOLUTIONS)}`,
+    )
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
 }
 
 function selectSettled(db: Kysely<Tables>, before: Time) {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import type { Database } from '../../src/database/database.ts';
+import { type Database, openDatabase } from '../../src/database/database.ts';
 import { createOutbox } from '../../src/delivery/queue.ts';
 import { createHub } from '../../src/live/hub.ts';
 import { acknowledgeAnswer } from '../../src/notifications/answers/acknowledge-answer.ts';
@@ -18,8 +19,10 @@ import {
 import { resolveNotifications } from '../../src/notifications/resolve-notifications.ts';
 import { restoreNotification } from '../../src/notifications/restore-notification.ts';
 import { deleteBatch } from '../../src/notifications/retention.ts';
+import { deleteUser } from '../../src/users/delete-user.ts';
 import { toTime } from '../../src/values/time.ts';
-import { openTestDatabase, type TestDatabase } from '../support/database.ts';
+import { openTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { currentRevision, listEvents, makeExpired } from '../support/requests.ts';
 
@@ -29,10 +32,11 @@ const USER = 'alice';
 
 let database: TestDatabase;
 let opened: Database;
+let locker: pg.Client;
 let close: () => Promise<void>;
 let dependencies: NotificationDependencies;
 beforeAll(async () => {
-  ({ database, opened, close } = await openTestDatabase(5));
+  ({ database, opened, locker, close } = await openTestDatabase(5));
   dependencies = {
     database: opened,
     announce: () => undefined,
@@ -46,7 +50,11 @@ const now = () => toTime(new Date());
 const reject: AnswerContent = { plan: { decision: 'reject', feedback: null } };
 
 /** Publishes a plan that expires in ten minutes. */
-async function publishPlan(onExpiry: AnswerContent | null, taskId: string = randomUUID()): Promise<string> {
+async function publishPlan(
+  onExpiry: AnswerContent | null,
+  taskId: string = randomUUID(),
+  userId = USER,
+): Promise<string> {
   const draft = {
     id: null,
     kind: 'plan_requested' as const,
@@ -66,13 +74,13 @@ async function publishPlan(onExpiry: AnswerContent | null, taskId: string = rand
     expiresInSeconds: 600,
     onExpiry,
   };
-  const [publication] = await publishNotifications(dependencies, [{ userId: USER, draft, path: [] }], now());
+  const [publication] = await publishNotifications(dependencies, [{ userId, draft, path: [] }], now());
   return publication?.notification.id ?? '';
 }
 
-const approve = (id: string) =>
+const approve = (id: string, using = dependencies) =>
   answerNotification(
-    dependencies,
+    using,
     USER,
     { id, answerId: randomUUID(), given: { plan: { decision: 'approve', feedback: null } }, via: 'rest' },
     [],
@@ -190,6 +198,55 @@ test('concurrent sweeps store each expiry once', async () => {
   expect(events.toSorted()).toEqual(ids.map((id) => `expired ${id}`).toSorted());
 });
 
+test.each([
+  ['without channels', {}],
+  ['with a channel', { SMTP_URL: 'smtp://127.0.0.1:2525', SMTP_FROM: 'gateway@example.com' }],
+])('the sweep stores nothing of a user who is deleted meanwhile, %s', async (_what, settings) => {
+  const outbox = createOutbox(readConfig({ ...settingsFor(database), ...settings }).delivery);
+  const [first, deleted] = [`first-${randomUUID()}`, `deleted-${randomUUID()}`];
+  for (const user of [first, deleted])
+    await makeExpired(database, user, await publishPlan(null, 'task', user));
+  await database.sql(
+    `update notification set expires_at = expires_at - interval '1 hour' where user_id = $1`,
+    [first],
+  );
+
+  await locker.query('begin');
+  await locker.query('select from notification where user_id = $1 for update', [first]);
+  const sweeping = sweepRequests({ ...dependencies, outbox });
+  await eventually(async () => expect(await waitingSessions(database)).toBe(1));
+  await deleteUser(dependencies, deleted);
+  await locker.query('commit');
+  await sweeping;
+
+  const stored = await database.sql('select user_id from user_revision where user_id = any($1)', [
+    [first, deleted],
+  ]);
+  expect(stored).toEqual([{ user_id: first }]);
+});
+
+test('the times of an answer are equal, whatever the clock does meanwhile', async () => {
+  const id = await publishPlan(null);
+  // Each call returns a later time.
+  await database.sql('create sequence ticks');
+  await database.sql(
+    `create function public.clock_timestamp() returns timestamptz language sql volatile
+       return pg_catalog.now() + pg_catalog.make_interval(secs => nextval('ticks'))`,
+  );
+  await database.sql(
+    `do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$`,
+  );
+  const ticking = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 5000 });
+  await approve(id, { ...dependencies, database: ticking });
+  await ticking.close();
+  await database.sql(
+    `do $$ begin execute format('alter database %I reset search_path', current_database()); end $$`,
+  );
+
+  const { status, resolvedAt, updatedAt } = await findNotification(opened, USER, id);
+  expect([status, updatedAt]).toEqual(['resolved', resolvedAt]);
+});
+
 test('an expired request has no receipt', async () => {
   const id = await publishPlan(null);
   await makeExpired(database, USER, id);
@@ -210,7 +267,7 @@ test('retention deletes settled requests, and no open one, even if it was dismis
   ]);
 
   const before = toTime(new Date(Date.now() - 90 * 86_400_000));
-  expect(await deleteBatch(dependencies, before)).toBe(1);
+  expect(await deleteBatch(dependencies, before)).toMatchObject({ deleted: 1 });
 
   expect(await findNotification(opened, USER, open)).toMatchObject({ requestState: 'open' });
   await expect(findNotification(opened, USER, settled)).rejects.toThrow('Not found.');

@@ -2,9 +2,12 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { retryDeliveries } from '../../src/delivery/deliveries.ts';
+import { createOutbox } from '../../src/delivery/queue.ts';
 import { rotateKeys } from '../../src/encryption/rotate-keys.ts';
+import { restoreNotification } from '../../src/notifications/restore-notification.ts';
 import { deleteBatch } from '../../src/notifications/retention.ts';
 import { takeStep } from '../../src/statistics/sweep.ts';
 import { toTime } from '../../src/values/time.ts';
@@ -13,7 +16,8 @@ import { rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { addTargets, unreachableProviders } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { dismiss } from '../support/inbox.ts';
 import { asPlatform, deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { member } from '../support/tokens.ts';
@@ -172,6 +176,24 @@ test('a change that is committed while its user is counted is counted once', asy
   );
   await counting;
   await locker.end();
+
+  await updateStatistics(gateway.database);
+  expect(await readCounts()).toEqual(await countDirectly());
+});
+
+test('does not take a restored notification for one that its successor resolved in the same millisecond', async () => {
+  const dependencies = {
+    database: opened,
+    announce: () => undefined,
+    isUpgraded: true,
+    outbox: createOutbox(readConfig(settingsFor(gateway.database)).delivery),
+  };
+  const task = { id: 'task', projectId: 'project' };
+  const { id } = await publish(gateway, 'restores', 'task_failed', { task });
+  await dismiss(gateway, 'restores', [id]);
+  await updateStatistics(gateway.database);
+  const { createdAt } = await publish(gateway, 'restores', 'task_failed', { task });
+  await restoreNotification(dependencies, 'restores', id, toTime(new Date(createdAt)));
 
   await updateStatistics(gateway.database);
   expect(await readCounts()).toEqual(await countDirectly());

@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
+import { Pipeline } from '../../src/database/pipeline.ts';
 import { GoingAwayError } from '../../src/errors/gateway-errors.ts';
 import { type Change, createHub, type Hub } from '../../src/live/hub.ts';
 import { type Source, SourceReader } from '../../src/live/source.ts';
 import { openStream } from '../../src/live/stream.ts';
 import { createLog } from '../../src/log.ts';
+import { createNotificationSource } from '../../src/notifications/notification-events.ts';
 import { findRevisions } from '../../src/revisions/revisions.ts';
+import { insertNotifications } from '../support/bulk-records.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 /*
@@ -190,4 +193,26 @@ test('a stream opened after the hub was closed ends immediately', async () => {
   await expect(stream.next()).rejects.toThrow(GoingAwayError);
   expect((await stream.next()).done).toBe(true);
   expect(closed.size).toBe(0);
+});
+
+test('the counts of events are read after the changes, so that they cannot be older', async () => {
+  await database.sql(`insert into user_revision (user_id, notifications) values ('counted', 1)`);
+  await insertNotifications(database, 'counted', 1);
+  const steps: string[] = [];
+  const { short } = opened;
+  const query = vi.spyOn(short, 'query').mockImplementation(async (statement) => {
+    const what = statement.text.includes('count(*)') ? 'counts' : 'changes';
+    steps.push(`${what} sent`);
+    const rows = await Pipeline.prototype.query.call(short, statement);
+    steps.push(`${what} read`);
+    return rows;
+  });
+  try {
+    const source = createNotificationSource(opened, 'counted', undefined);
+    const { events } = await source.read(0, await findRevisions(opened, 'counted'));
+    expect(events).toHaveLength(1);
+  } finally {
+    query.mockRestore();
+  }
+  expect(steps.slice(-4)).toEqual(['changes sent', 'changes read', 'counts sent', 'counts read']);
 });

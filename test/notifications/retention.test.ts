@@ -1,19 +1,27 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { deleteBatch } from '../../src/notifications/retention.ts';
-import { toTime } from '../../src/values/time.ts';
+import { readPoolOptions } from '../../src/database/pool.ts';
+import { createLog } from '../../src/log.ts';
+import { deleteBatch, startRetention } from '../../src/notifications/retention.ts';
+import { type Time, toTime } from '../../src/values/time.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
+import { countScanned, explainAll } from '../support/plans.ts';
+import { recordStatements } from '../support/statements.ts';
 
 let database: TestDatabase;
 let opened: Database;
+let client: pg.Client;
 beforeAll(async () => {
   database = await createTestDatabase();
   opened = await openDatabase({ url: database.url, poolSize: 5, timeoutMs: 5000 });
+  client = new pg.Client(readPoolOptions({ url: database.url, poolSize: 1, timeoutMs: 5000 }));
+  await client.connect();
 });
 afterAll(async () => {
+  await client.end();
   await opened.close();
   await database.drop();
 });
@@ -43,7 +51,8 @@ const readRevision = async (user: string) =>
   (await database.sql('select notifications::int as n from user_revision where user_id = $1', [user]))[0]?.n;
 const before = () => toTime(new Date(Date.now() - 90 * 86_400_000));
 const announce = () => undefined;
-const remove = () => deleteBatch({ database: opened, isUpgraded: true, announce }, before());
+const dependencies = () => ({ database: opened, isUpgraded: true, announce });
+const remove = async () => (await deleteBatch(dependencies(), before()))?.deleted;
 
 test('removes notifications resolved or dismissed more than NOTIFICATION_RETENTION_DAYS ago', async () => {
   for (const status of ['active', 'resolved', 'dismissed']) {
@@ -81,6 +90,35 @@ test('keeps open requests of dismissed notifications, and removes settled ones',
   // The state of the last one is not known yet.
   expect(await readIds('asked')).toEqual(['dismissed-91-1', 'dismissed-91-5']);
   await database.sql(`delete from notification where user_id = 'asked'`);
+});
+
+test('reads what it may not delete once, and not for each batch', async () => {
+  await store('waits', 'dismissed', 200, 300);
+  await database.sql(
+    `update notification set kind = 'plan_requested', request_state = 'open' where user_id = 'waits'`,
+  );
+  for (const user of ['one', 'two', 'three']) await store(user, 'dismissed', 2, 100);
+  await database.sql('analyze notification');
+
+  const costs: number[] = [];
+  let from: Time | undefined;
+  for (let batch = 1; batch <= 4; batch += 1) {
+    const [select] = (
+      await recordStatements(async () => {
+        const deleted = await deleteBatch(dependencies(), before(), from);
+        from = deleted?.from;
+      })
+    ).filter(({ text }) => text.includes('order by "updated_at"'));
+    const [plan] = await explainAll(client, select ? [select] : []);
+    costs.push(plan ? countScanned(plan, 'notification') : Number.NaN);
+  }
+
+  // Explained after the batch was deleted, so the last one finds nothing.
+  expect(costs[0]).toBeGreaterThan(200);
+  expect(Math.max(...costs.slice(1))).toBeLessThanOrEqual(3);
+  expect(await readIds('waits')).toHaveLength(200);
+  expect((await Promise.all(['one', 'two', 'three'].map(readIds))).flat()).toEqual([]);
+  await database.sql(`delete from notification where user_id = 'waits'`);
 });
 
 test('removes batches of one user each, and each batch increments the user’s revision', async () => {
@@ -139,7 +177,8 @@ test('does not wait longer than the database timeout for locked records', async 
 test('a removal whose connection is lost fails, and the next one opens a new connection', async () => {
   await store('lost', 'resolved', 1, 200);
   const single = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 5000 });
-  const removeAlone = () => deleteBatch({ database: single, isUpgraded: true, announce }, before());
+  const removeAlone = async () =>
+    (await deleteBatch({ database: single, isUpgraded: true, announce }, before()))?.deleted;
   await whileLocked(`select from user_revision where user_id = 'lost' for update`, async (locker) => {
     const failed = expect(removeAlone()).rejects.toThrow(/terminat/);
     await eventually(async () => expect(await waitingSessions(database)).toBe(1));
@@ -166,6 +205,22 @@ test('does not recreate a user who is deleted concurrently', async () => {
 
   expect(await batch).toBeUndefined();
   expect(await readRevision('leaving')).toBeUndefined();
+});
+
+test('removes many resolutions in statements of a limited size', async () => {
+  await database.sql(
+    `insert into task_resolution (user_id, task_id, kind, resolved_before, resolved_by, updated_at)
+     select 'many', n::text, 'task_failed', now(), 'answered', now() - interval '91 days' from generate_series(1, 12000) n`,
+  );
+  const count = async () => (await database.sql('select from task_resolution')).length;
+
+  const statements = await recordStatements(async () => {
+    const retention = startRetention(dependencies(), 90, createLog('silent', { write: () => undefined }));
+    await eventually(async () => expect(await count()).toBe(0));
+    await retention.stop();
+  });
+
+  expect(statements.filter(({ text }) => text.startsWith('delete from "task_resolution"'))).toHaveLength(3);
 });
 
 test('removes resolutions by the time of the call that stored them, not by `before`', async () => {

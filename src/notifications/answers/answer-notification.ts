@@ -5,6 +5,7 @@ import { defineStatement, type Params } from '../../database/statement.ts';
 import { ConflictError, NotFoundError, ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
 import { incrementRevision } from '../../revisions/increment-revision.ts';
+import type { Time } from '../../values/time.ts';
 import type { Notification } from '../notification.entity.ts';
 import type { Resolution } from '../notification.enums.ts';
 import { findNotification } from '../notifications.ts';
@@ -137,6 +138,7 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
           .selectFrom('Notification')
           .select(['id', 'taskId'])
           .select(selectSettlement('answered'))
+          .select(sql<Time>`clock_timestamp()`.as('at'))
           .where(({ exists, selectFrom }) => exists(selectFrom('locked').select('userId')))
           .where('userId', '=', param('userId'))
           .where('id', '=', param('id'))
@@ -157,7 +159,7 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
       .set((eb) => ({
         ...settle(
           'settled',
-          changeTime(sql`clock_timestamp()`),
+          changeTime(sql.ref('settled.at')),
           sql.lit<Resolution>('answered'),
           sql<Answer>`case settled.settled when 'answered' then ${answer} end`,
         ),

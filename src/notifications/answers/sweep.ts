@@ -1,7 +1,7 @@
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import type { Tables } from '../../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
-import { transaction } from '../../database/transaction.ts';
+import { lockExistingUser, transaction } from '../../database/transaction.ts';
 import type { Log } from '../../log.ts';
 import { type Repeating, repeat } from '../../repeat.ts';
 import { incrementRevision } from '../../revisions/increment-revision.ts';
@@ -138,9 +138,14 @@ async function withdrawRemaining(
   userId: string,
   ids: readonly string[],
 ): Promise<void> {
-  const withdrawn = await transaction(database, [userId], (run) =>
-    run(withdraw, { userId, ids, isUpgraded }),
-  );
+  if (ids.length === 0) return;
+  const withdrawn = await transaction(database, [], async (run) => {
+    const [, rows] = await Promise.all([
+      run(lockExistingUser, { userId }),
+      run(withdraw, { userId, ids, isUpgraded }),
+    ]);
+    return rows;
+  });
   const revision = Math.max(0, ...withdrawn.map((row) => row.revision));
   if (revision > 0) announce({ user: userId, topic: 'notifications', revision });
 }
