@@ -4,11 +4,11 @@ import { formatLocation, isRecord } from './issue.ts';
 /** An item of `errors`, the same in both APIs. */
 export type ErrorItem = { location: string; message: string; value: unknown };
 
-/** Values whose JSON is longer are described instead of repeated. */
-const MAX_VALUE_CHARACTERS = 1024;
+/** Values whose JSON is larger are described instead of repeated. */
+const MAX_VALUE_BYTES = 1024;
 
 /** The same for the members of a value that the gateway made. */
-const MAX_OWN_CHARACTERS = 32 * 1024;
+const MAX_OWN_BYTES = 32 * 1024;
 
 /** The maximum size of all items. With their messages and extensions, the errors of a reply take up to 128 KiB. */
 const MAX_ITEMS_BYTES = 120 * 1024;
@@ -32,14 +32,14 @@ export function createItemSerializer(): (error: Pick<GatewayError, 'issues'>) =>
 
 function clipMembers(value: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, clip(member, MAX_OWN_CHARACTERS)]),
+    Object.entries(value).map(([name, member]) => [name, clip(member, MAX_OWN_BYTES)]),
   );
 }
 
-function clip(value: unknown, maximum = MAX_VALUE_CHARACTERS): unknown {
+function clip(value: unknown, maximum = MAX_VALUE_BYTES): unknown {
   if (estimateLength(value, maximum) <= maximum) {
     const json = JSON.stringify(value) ?? '';
-    if (json.length <= maximum) return value;
+    if (Buffer.byteLength(json) <= maximum) return value;
   }
   if (typeof value === 'string') return `[string of ${value.length} characters]`;
   return Array.isArray(value) ? `[array of ${value.length} items]` : '[object]';

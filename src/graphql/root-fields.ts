@@ -24,17 +24,19 @@ import {
 } from '../auth/access.ts';
 import { defaultLimits } from '../config/environment.ts';
 import type { Context, RootValue } from '../context.ts';
-import { RateLimitedError } from '../errors/gateway-errors.ts';
+import { RateLimitedError, ValidationError } from '../errors/gateway-errors.ts';
+import type { ValidationIssue } from '../errors/issue.ts';
 import { WINDOW_SECONDS } from '../quota/limiters.ts';
 import { formatKey, type Quota, toSeconds } from '../quota/quota.ts';
 import { asGatewayError } from './plugins/masking.ts';
+import { toSentValue } from './secret-inputs.ts';
 
 type Resolver = GraphQLFieldResolver<RootValue, Context>;
 type RecordResolver = GraphQLFieldResolver<OwnedRecord, Context>;
 
 /**
  * Checks the access to every root field, and to every field of a record that declares it, before anything else of the
- * field runs. Records the root field, and the error.
+ * field runs. Records the root field and the error, and gives the error the values as they were sent.
  */
 export function guardRootFields(schema: GraphQLSchema): GraphQLSchema {
   return mapSchema(schema, {
@@ -68,7 +70,10 @@ function guard(name: string, access: Access, resolve: Resolver): Resolver {
       return await resolve(source, args, context, info);
     } catch (error) {
       context.failures.push({ field: name, code: asGatewayError(error).code });
-      throw error;
+      if (!(error instanceof ValidationError)) throw error;
+      const declared = info.parentType.getFields()[info.fieldName]?.args ?? [];
+      const toSent = ({ path, value }: ValidationIssue) => toSentValue(declared, path, value);
+      throw new ValidationError(error.issues.map((issue) => ({ ...issue, value: toSent(issue) })));
     }
   };
 }

@@ -3,10 +3,11 @@ import {
   type GraphQLInputType,
   getNamedType,
   getNullableType,
+  isEnumType,
   isInputObjectType,
   isListType,
 } from 'graphql';
-import type { Path } from '../errors/issue.ts';
+import { isRecord, type Path } from '../errors/issue.ts';
 import type { PathInfo } from '../errors/validation-issues.ts';
 import { EmailAddress, SecretText } from './scalars.ts';
 
@@ -36,6 +37,45 @@ export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...
   if (argument === undefined) return { isSecret: false, knownKeyCount: 0 };
   const { isSecret, knownKeyCount } = inspectInput(argument.type, path);
   return { isSecret, knownKeyCount: 1 + knownKeyCount };
+}
+
+/**
+ * Converts a parsed value at a path, which begins with the name of an argument, to what was sent: resolvers get other
+ * values of enums.
+ */
+export function toSentValue(
+  declared: readonly GraphQLArgument[],
+  [name, ...path]: Path,
+  value: unknown,
+): unknown {
+  const argument = declared.find((argument) => argument.name === name);
+  const type = argument && findType(argument.type, path);
+  return type ? nameMembers(type, value) : value;
+}
+
+function findType(type: GraphQLInputType, [step, ...rest]: Path): GraphQLInputType | undefined {
+  if (step === undefined) return type;
+  const nullable = getNullableType(type);
+  if (typeof step === 'number' && isListType(nullable)) return findType(nullable.ofType, rest);
+  const named = getNamedType(type);
+  const field = isInputObjectType(named) ? named.getFields()[step] : undefined;
+  return field && findType(field.type, rest);
+}
+
+function nameMembers(type: GraphQLInputType, value: unknown): unknown {
+  const nullable = getNullableType(type);
+  if (isListType(nullable))
+    return Array.isArray(value) ? value.map((item) => nameMembers(nullable.ofType, item)) : value;
+  if (isEnumType(nullable))
+    return nullable.getValues().find((member) => member.value === value)?.name ?? value;
+  if (!isInputObjectType(nullable) || !isRecord(value)) return value;
+  const fields = nullable.getFields();
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => {
+      const field = fields[name];
+      return [name, field ? nameMembers(field.type, member) : member];
+    }),
+  );
 }
 
 function countKnownKeys(type: GraphQLInputType, [step, ...rest]: Path): number {

@@ -221,7 +221,9 @@ async function settleRepeated(context: Context, publication: Publication): Promi
   const { created, notification } = publication;
   const { userId, id, requestState, expiresAt } = notification;
   if (created || requestState !== 'open' || expiresAt === null) return publication;
-  return { ...publication, notification: (await settleIfDue(context, userId, id)) ?? notification };
+  const settled = await settleIfDue(context, userId, id);
+  // Nobody delivers it any more.
+  return settled ? { ...publication, notification: settled, deliverByCaller: [] } : publication;
 }
 
 type PublishInput = typeof PublishNotificationInput.$inferInput;
@@ -254,11 +256,11 @@ function checkTaskInput(
     !asksUser(toContent(payload, ['input', 'payload']))
   ) {
     const message = 'must be TASK_AND_KIND for a task token, because the notification asks for no answer';
-    issues.push({ path: ['input', 'supersedes'], message, value: supersedes.toUpperCase() });
+    issues.push({ path: ['input', 'supersedes'], message, value: supersedes });
   }
   if (onExpiry?.plan?.decision === 'approve') {
     const path = ['input', 'onExpiry', 'plan', 'decision'];
-    issues.push({ path, message: 'must not be APPROVE for a task token', value: 'APPROVE' });
+    issues.push({ path, message: 'must not be APPROVE for a task token', value: 'approve' });
   }
   if (issues.length > 0) throw new ValidationError(issues);
 }

@@ -23,7 +23,9 @@ export const TIME_MESSAGE = 'must be an RFC 3339 timestamp, for example 2026-01-
 
 /** Parses a timestamp with any offset, in the years 1 to 9999; undefined for any other value. */
 export function parseTime(value: unknown): Time | undefined {
-  return timeAt(Date.parse(Rfc3339.safeParse(value).data ?? ''));
+  // `t` and `z` may be in lower case (RFC 3339, section 5.6).
+  const text = typeof value === 'string' ? value.toUpperCase() : value;
+  return timeAt(Date.parse(Rfc3339.safeParse(text).data ?? ''));
 }
 
 /** Converts milliseconds since 1970; undefined outside the years 1 to 9999. */

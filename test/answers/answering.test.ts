@@ -339,9 +339,12 @@ describe('the order of checks', () => {
     ['several of', { ...approve, reply: { text: 'Yes' } }],
     ['all of', { ...approve, reply: { text: 'Yes' }, questions: [] }],
   ])('%s plan, questions and reply: 422 even for an unknown notification', async (_what, given) => {
-    expect(await refuse('order', { id: 'unknown', ...given })).toMatchObject({
+    const input = { id: 'unknown', answerId: 'an-answer', ...given };
+    expect(await refuse('order', input)).toMatchObject({
       code: 'VALIDATION_FAILED',
-      errors: [{ location: 'input', message: 'must have exactly one of plan, questions and reply' }],
+      errors: [
+        { location: 'input', message: 'must have exactly one of plan, questions and reply', value: input },
+      ],
     });
   });
 

@@ -10,6 +10,7 @@ import {
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { asMember, asPlatform, payloads, publish, resolve } from '../support/records.ts';
+import { makeExpired } from '../support/requests.ts';
 import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
@@ -325,6 +326,19 @@ describe('deliverByCaller', () => {
     expect(superseded).toMatchObject({ created: false, channels: all, deliverByCaller: [] });
     expect(dismissed).toMatchObject({ created: false, channels: all, deliverByCaller: [] });
     expect(late).toMatchObject({ created: true, channels: all, deliverByCaller: [] });
+  });
+
+  test('is empty for a request that has expired, even if nothing has stored that yet', async () => {
+    const expiring = draft('caller-expired', 'n-1', {
+      payload: payloads.plan_requested,
+      expiresInSeconds: 600,
+    });
+    const [repeated] = await withProviders({}, async (other) => {
+      await publishAll([expiring], other);
+      await makeExpired(gateway.database, 'caller-expired', 'n-1');
+      return publishAll([expiring], other);
+    });
+    expect(repeated).toMatchObject({ created: false, channels: all, deliverByCaller: [] });
   });
 
   test('is empty for a repeat more than 24 hours after the publication', async () => {

@@ -24,6 +24,13 @@ const invalidDocuments: [what: string, query: string][] = [
   ['uses an unknown argument', '{ workspaces(page: 1) { totalCount } }'],
   ['omits a required argument', '{ notification { __typename } }'],
   ['contains a literal of the wrong type', '{ workspaces(first: "ten") { totalCount } }'],
+  ...['$a: DateTime = "today"', '$a: Secret = 5', '$a: EmailAddress = [SECRET]', '$a: URL = 5'].map(
+    (variable): [string, string] => [`declares ${variable}`, `query (${variable}) { __typename }`],
+  ),
+  [
+    'contains a credential of the wrong type',
+    'mutation { storeEditorSubscription(input: { accessToken: 5, refreshToken: SECRET }) { __typename } }',
+  ],
   ['contains an unknown enum value', '{ workspaces(filter: { statuses: [BROKEN] }) { totalCount } }'],
   ['uses an undeclared variable', '{ workspaces(first: $first) { totalCount } }'],
   ['declares a variable of the wrong type', 'query ($a: String) { workspaces(first: $a) { totalCount } }'],
@@ -46,6 +53,7 @@ test.each(invalidDocuments)(
     expect(status).toBe(400);
     expect(errors.length).toBeGreaterThan(0);
     for (const { extensions } of errors) expect(extensions).toEqual({ code: 'BAD_REQUEST' });
+    expect(text).not.toMatch(/SECRET/);
     expect(JSON.parse(text)).not.toHaveProperty('data');
     expect(lenient.status).toBeLessThanOrEqual(400);
     expect(lenient.errors).toEqual(errors);

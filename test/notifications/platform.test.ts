@@ -49,6 +49,7 @@ describe('publishing', () => {
     ['2026-01-31T09:30:00.5+02:00', '2026-01-31T07:30:00.500Z'],
     ['2026-01-31T09:30:00.123999Z', '2026-01-31T09:30:00.123Z'],
     ['1969-12-31T23:59:59.999Z', '1969-12-31T23:59:59.999Z'],
+    ['2026-01-31t09:30:00z', '2026-01-31T09:30:00.000Z'],
   ])('returns the timestamp %s as %s over both APIs', async (occurredAt, returned) => {
     const user = `time ${occurredAt}`;
     expect((await publish(draft(user, { occurredAt }))).notification.occurredAt).toBe(returned);

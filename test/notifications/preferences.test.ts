@@ -214,7 +214,9 @@ describe.each(['REST', 'GraphQL'] as const)('changing some channels over %s', (a
 
   test('an item without a channel is an error', async () => {
     const items = await change('none', [{ email_enabled: true }, { notification_kind: 'task_failed' }]);
-    expect(items).toMatchObject([{ location: `${root}.preferences[1]`, message: 'must change a channel' }]);
+    const value =
+      root === 'body' ? { notification_kind: 'task_failed' } : { notificationKind: 'TASK_FAILED' };
+    expect(items).toEqual([{ location: `${root}.preferences[1]`, message: 'must change a channel', value }]);
   });
 
   test('items without a kind that differ are errors, equal ones are not', async () => {

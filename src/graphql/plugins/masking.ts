@@ -40,7 +40,8 @@ export function asGatewayError(error: unknown, outermost?: GraphQLError): Gatewa
   if (error instanceof GatewayError) return error;
   if (!(error instanceof GraphQLError)) return new InternalError(error);
   const located = outermost ?? error;
-  if (error.originalError) return asGatewayError(error.originalError, located);
+  if (error.originalError && !isWrongLiteral(error, located))
+    return asGatewayError(error.originalError, located);
   if (located.path === undefined) return new BadRequestError(toPublicMessage(error));
   // During execution, graphql-js itself reports invalid arguments and errors in resolved values.
   const [, name, rule = ''] =
@@ -48,6 +49,12 @@ export function asGatewayError(error: unknown, outermost?: GraphQLError): Gatewa
   if (name === undefined) return new InternalError(error);
   const message = ARGUMENT_MESSAGES[rule] ?? 'is not valid';
   return new ValidationError([{ path: [name], message, value: null }]);
+}
+
+/** Whether graphql-js found a literal in a document that a scalar type does not accept. */
+function isWrongLiteral({ nodes, originalError }: GraphQLError, { path }: GraphQLError): boolean {
+  const isOfScalar = !(originalError instanceof GatewayError || originalError instanceof GraphQLError);
+  return isOfScalar && path === undefined && nodes !== undefined;
 }
 
 /** Messages that follow an argument's name, by the rule in graphql-js' message. */

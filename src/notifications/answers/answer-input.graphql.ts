@@ -81,9 +81,10 @@ export const DefaultAnswerInput = builder.inputType('DefaultAnswerInput', {
  * @throws {ValidationError} unless it has exactly one of the three members
  */
 export function toGivenAnswer(
-  { plan, questions, reply }: Omit<typeof AnswerNotificationInput.$inferInput, 'id' | 'answerId'>,
+  input: Omit<typeof AnswerNotificationInput.$inferInput, 'id' | 'answerId'>,
   path: Path,
 ): GivenAnswer {
+  const { plan, questions, reply } = input;
   const [given, ...others] = [
     plan && { plan: { decision: plan.decision, feedback: plan.feedback?.trim() ? plan.feedback : null } },
     questions && {
@@ -93,5 +94,5 @@ export function toGivenAnswer(
   ].filter((member) => member != null);
   if (given !== undefined && others.length === 0) return given;
   const message = 'must have exactly one of plan, questions and reply';
-  throw new ValidationError([{ path, message, value: { plan, questions, reply } }]);
+  throw new ValidationError([{ path, message, value: input }]);
 }

@@ -71,11 +71,11 @@ builder.mutationField(answerNotificationField, (t) =>
     },
     resolve: async (root, { input }, context) => {
       const { viewer, log } = context;
-      const { id, answerId, ...given } = input;
+      const { id, answerId } = input;
       const request: AnswerRequest = {
         id,
         answerId,
-        given: toGivenAnswer(given, ['input']),
+        given: toGivenAnswer(input, ['input']),
         via: root.via ?? 'graphql',
       };
       const result = await answerNotification(context, viewer.userId, request, ['input']);
