@@ -1,3 +1,4 @@
+import { closestMatch } from 'leven';
 import { DEFAULT_PORT, LOOPBACK } from './environment.ts';
 import { isLoopback, readHost } from './formats.ts';
 
@@ -114,25 +115,7 @@ export function findMisspellings(given: readonly string[], settings: readonly st
   return given
     .filter((name) => !settings.includes(name))
     .flatMap((name) => {
-      const meant = unset.find((setting) => isSimilar(name.toUpperCase(), setting));
+      const meant = closestMatch(name.toUpperCase(), unset, { maxDistance: MAX_EDITS });
       return meant === undefined ? [] : [`${name}: is not a setting and is ignored; did you mean ${meant}?`];
     });
-}
-
-function isSimilar(name: string, setting: string): boolean {
-  return Math.abs(name.length - setting.length) <= MAX_EDITS && countEdits(name, setting) <= MAX_EDITS;
-}
-
-/** The Levenshtein distance. */
-function countEdits(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [index, letter] of [...from].entries()) {
-    const next = [index + 1];
-    for (const [column, other] of [...to].entries()) {
-      const [left = 0, above = 0, diagonal = 0] = [next[column], row[column + 1], row[column]];
-      next.push(letter === other ? diagonal : 1 + Math.min(left, above, diagonal));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }
