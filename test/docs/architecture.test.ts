@@ -48,7 +48,7 @@ describe('rest/ and src/openapi/', () => {
   const isRest = (path: string) => isIn('rest/')(path) || isIn('src/openapi/')(path);
 
   test('import values only from some packages and modules of src/, and otherwise only types of src/', () => {
-    const packages = /^(express|graphql|zod|node:.*)$/;
+    const packages = /^(express|graphql|leven|zod|node:.*)$/;
     const files =
       /^(rest\/.*|src\/(openapi|errors|http)\/.*|src\/server\/caller\.ts|src\/graphql\/plugins\/masking\.ts|src\/auth\/access\.ts|src\/values\/(constraints|cursor|text)\.ts|.*\.(enums|graphql)\.ts)$/;
     expect(
