@@ -40,9 +40,19 @@ export function audit(
   log.child({}, { level: 'info' }).info({ audit: event, by, user, ...record }, 'audit');
 }
 
-/** Logs what the caller does not see of an error: the cause of an internal error, or why authentication failed. */
+/** The causes that each log has. One failed statement can fail many fields of a request. */
+const logged = new WeakMap<Log, Set<unknown>>();
+
+/**
+ * Logs what the caller does not see of an error: the cause of an internal error, once for each log, or why
+ * authentication failed.
+ */
 export function logHiddenCause(log: Log, error: GatewayError): void {
-  if (error instanceof InternalError) log.error({ err: error.cause }, 'internal error');
+  if (error instanceof InternalError) {
+    const causes = logged.get(log) ?? new Set();
+    if (!causes.has(error.cause)) log.error({ err: error.cause }, 'internal error');
+    logged.set(log, causes.add(error.cause));
+  }
   if (error instanceof UnauthenticatedError) log.info({ reason: error.reason }, 'authentication failed');
 }
 

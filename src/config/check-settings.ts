@@ -78,7 +78,9 @@ function findAdminConflict(given: Record<string, string | undefined>): string[] 
   if (ADMIN_PORT === undefined) {
     return ADMIN_HOST === LOOPBACK ? [] : ['ADMIN_PORT: is required with ADMIN_HOST'];
   }
-  const isSame = ADMIN_PORT !== '0' && ADMIN_PORT === PORT && ADMIN_HOST === HOST;
+  const hosts = [ADMIN_HOST, HOST];
+  const overlap = ADMIN_HOST === HOST || hosts.includes('0.0.0.0') || hosts.includes('::');
+  const isSame = Number(ADMIN_PORT) !== 0 && Number(ADMIN_PORT) === Number(PORT) && overlap;
   return isSame ? ['ADMIN_PORT: must differ from PORT'] : [];
 }
 

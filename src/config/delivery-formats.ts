@@ -14,12 +14,19 @@ export const smtpUrl = connectionUrl('smtp:', 'smtps:')
 
 const ADDRESS = z.email();
 
-/** `user@example.com` or `Name <user@example.com>`. */
+/** `user@example.com`, `Name <user@example.com>` or `"Name" <user@example.com>`. */
 export const mailbox = z.string().transform((text, context): Mailbox => {
   const [, name = '', address = text] = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(text.trim()) ?? [];
-  if (ADDRESS.safeParse(address.trim()).success) return { name: name.trim(), address: address.trim() };
+  if (ADDRESS.safeParse(address.trim()).success)
+    return { name: unquote(name.trim()), address: address.trim() };
   return reject(context, 'must be an email address: Workspaces <no-reply@example.com>');
 });
+
+/** Returns the content of a quoted string (RFC 5322, section 3.2.4), and any other text unchanged. */
+function unquote(name: string): string {
+  const [, content] = /^"((?:[^"\\]|\\.)*)"$/.exec(name) ?? [];
+  return content?.replaceAll(/\\(.)/g, '$1') ?? name;
+}
 
 const CURVE = 'prime256v1';
 

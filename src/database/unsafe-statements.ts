@@ -109,10 +109,10 @@ const checks: readonly Check[] = [
     },
   },
   {
-    statements: '`update`, `delete`',
+    statements: '`update`, `delete`, `merge`',
     reason: 'Changes of the same rows wait until the migration is committed.',
     instead: 'Batches with `limit`, in a migration whose `isTransactional` returns `false`',
-    isViolated: matches(/^(with\b.*\W)?(update|delete from) (?!.*\blimit\b)/),
+    isViolated: matches(/^(with\b.*\W)?(update|delete from|merge into) (?!.*\blimit\b)/),
   },
   {
     statements: '`truncate`, `lock table`, `cluster`, `vacuum full`, `reindex`',
@@ -151,8 +151,9 @@ const isCreation = /^create (\w+ )?table\b/;
 
 function parse(sql: string): Part[] {
   return sql
-    .replaceAll(/--[^\n]*|\/\*.*?\*\//gs, ' ')
-    .replaceAll(/(\$\w*\$).*?\1|'(?:[^']|'')*'/gs, "''")
+    .replaceAll(/--[^\n]*|\/\*.*?\*\/|(\$\w*\$).*?\1|'(?:[^']|'')*'/gs, (found) =>
+      /^[-/]/.test(found) ? ' ' : "''",
+    )
     .toLowerCase()
     .split(';')
     .map((text) => text.replaceAll(/\s+/g, ' ').trim())
@@ -161,12 +162,13 @@ function parse(sql: string): Part[] {
 }
 
 function parseStatement(text: string): Part[] {
-  const [, altered, changes] = /^alter table (?:if exists )?(?:only )?"?(\w+)"? (.*)$/.exec(text) ?? [];
+  const [, altered, changes] =
+    /^alter table (?:if exists )?(?:only )?(?:"?\w+"?\.)?"?(\w+)"? (.*)$/.exec(text) ?? [];
   if (changes !== undefined) {
     return splitAtCommas(changes).map((change) => ({ table: altered, text: `alter table ${change}` }));
   }
   const named =
-    /^(?:.*\bindex\b.*? on|create (?:\w+ )?table(?: if not exists)?|update|delete from|truncate(?: table)?|lock(?: table)?)(?: only)? "?(\w+)"?/;
+    /^(?:.*\bindex\b.*? on|create (?:\w+ )?table(?: if not exists)?|update|delete from|merge into|truncate(?: table)?|lock(?: table)?)(?: only)? (?:"?\w+"?\.)?"?(\w+)"?/;
   return [{ table: named.exec(text)?.[1], text }];
 }
 

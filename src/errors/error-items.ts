@@ -10,7 +10,7 @@ const MAX_VALUE_BYTES = 1024;
 /** The same for the members of a value that the gateway made. */
 const MAX_OWN_BYTES = 32 * 1024;
 
-/** The maximum size of all items. With their messages and extensions, the errors of a reply take up to 128 KiB. */
+/** The maximum size of all items of a reply. */
 const MAX_ITEMS_BYTES = 120 * 1024;
 
 /** Creates a function that converts the errors of one reply to items. Items beyond the limits are dropped. */

@@ -10,7 +10,7 @@ import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
 import { useEventStream } from './plugins/event-stream.ts';
 import { maskResult, useMasking } from './plugins/masking.ts';
 import { useOperations } from './plugins/operations.ts';
-import { resultTypes, useRequest } from './plugins/request.ts';
+import { EVENT_STREAM, resultTypes, useRequest } from './plugins/request.ts';
 
 /** The path of the GraphQL API. */
 export const GRAPHQL_PATH = '/graphql';
@@ -58,12 +58,22 @@ export function serveGraphQL(yoga: GraphQLServer) {
     context.largeReply = undefined;
     if (res.headersSent || res.closed) return;
     res.setHeaders(reply.headers);
+    // Yoga's headers of an event stream would allow caches to store it.
+    if (req.method === 'GET') res.setHeader('Cache-Control', 'no-store');
     if (largeReply === undefined) res.writeHead(reply.status).end(await reply.text());
     else {
       res.removeHeader('Content-Length');
-      await sendParts(res, reply.status, formatJson(largeReply));
+      const isEvent = reply.headers.get('Content-Type')?.startsWith(EVENT_STREAM);
+      await sendParts(res, reply.status, isEvent ? formatEvent(largeReply) : formatJson(largeReply));
     }
   };
+}
+
+/** Formats the result of a query or mutation as a whole event stream, like Yoga. */
+function* formatEvent(reply: object): Generator<string> {
+  yield ':\n\nevent: next\ndata: ';
+  yield* formatJson(reply);
+  yield '\n\nevent: complete\ndata:\n\n';
 }
 
 /** Replies to a request that a step before Yoga rejected. */

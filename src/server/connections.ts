@@ -29,7 +29,14 @@ type SocketRequests = {
   running: number;
   waiting: [IncomingMessage, ServerResponse][];
   latest: ServerResponse;
+  /** Whether the latest response announces that the connection will be closed. */
+  isClosing: boolean;
 };
+
+function announceClose(requests: SocketRequests): void {
+  requests.isClosing = true;
+  requests.latest.setHeader('Connection', 'close');
+}
 
 /** The connections of a server. */
 export type Connections = ReturnType<typeof createConnections>;
@@ -45,7 +52,9 @@ export function createConnections(server: Server, stalledMs: number) {
     /** Passes requests to a listener, and destroys sockets whose client does not read the replies. */
     serve(listener: RequestListener): void {
       const limited = limitPipelining((request, response) => {
-        if (isDraining) response.setHeader('Connection', 'close');
+        const requests = bySocket.get(request.socket);
+        // An earlier reply must not announce it, because the client would not read those that follow.
+        if (isDraining && requests?.latest === response) announceClose(requests);
         listener(request, response);
       }, bySocket);
       server.on('request', limited);
@@ -69,8 +78,8 @@ export function createConnections(server: Server, stalledMs: number) {
     /** From now on, the last reply on a connection announces that it will be closed (RFC 9112, section 9.6). */
     startDraining(): void {
       isDraining = true;
-      for (const { latest } of bySocket.values()) {
-        if (!latest.headersSent) latest.setHeader('Connection', 'close');
+      for (const requests of bySocket.values()) {
+        if (!requests.latest.headersSent) announceClose(requests);
       }
     },
     /**
@@ -113,7 +122,7 @@ export function limitPipelining(
   }
 
   function open(socket: Socket, latest: ServerResponse): SocketRequests {
-    const requests = { running: 0, waiting: [], latest };
+    const requests = { running: 0, waiting: [], latest, isClosing: false };
     bySocket.set(socket, requests);
     socket.once('close', () => bySocket.delete(socket));
     return requests;
@@ -123,6 +132,8 @@ export function limitPipelining(
     const { socket } = request;
     if (socket.destroyed) return;
     const requests = bySocket.get(socket) ?? open(socket, response);
+    // Its reply could not be sent.
+    if (requests.isClosing) return;
     requests.latest = response;
     if (requests.running < MAX_RUNNING) start(requests, request, response);
     else if (requests.waiting.push([request, response]) > MAX_WAITING) {

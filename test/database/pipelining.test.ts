@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { limitPipelining } from '../../src/server/connections.ts';
+import { createConnections, limitPipelining } from '../../src/server/connections.ts';
 import { openUnread } from '../abuse/support/unread.ts';
 import { eventually } from '../support/eventually.ts';
 import { getPort } from '../support/proxy.ts';
@@ -121,3 +121,24 @@ async function collect(text: string) {
   });
   return { socket, text: () => read };
 }
+
+test('while draining, only the last of the pipelined replies announces that the connection will be closed', async () => {
+  const draining = createServer();
+  const connections = createConnections(draining, 10_000);
+  const waiting: ServerResponse[] = [];
+  connections.serve((_request, response) => void waiting.push(response));
+  draining.listen(0, '127.0.0.1');
+  await once(draining, 'listening');
+  const connection = await openUnread({ address: `http://127.0.0.1:${getPort(draining)}` }, burst(0, 20));
+  await eventually(() => expect(waiting).toHaveLength(16));
+
+  connections.startDraining();
+  for (let number = 0; number < 20; number += 1) {
+    await eventually(() => expect(waiting.length).toBeGreaterThan(number));
+    waiting[number]?.end(`<${number}>`);
+  }
+  const text = String(await connection.readAll());
+  expect(text.match(/<\d+>/g)).toEqual(numbers(0, 20).map((number) => `<${number}>`));
+  expect(text.match(/Connection: close/gi)).toHaveLength(1);
+  expect(await connections.close(1000)).toBe(0);
+});

@@ -60,6 +60,7 @@ const rejected: Record<string, string[][]> = {
     ],
   ],
   '`alter column … type`': [
+    ['alter table "public"."notification" alter column "title" type text'],
     ['alter table "contact" alter column "email" type varchar(255) using ("email"::text)'],
     ['alter table "contact" alter "email" set data type text'],
   ],
@@ -69,6 +70,8 @@ const rejected: Record<string, string[][]> = {
     ['alter table "contact" rename "email" to "address"'],
   ],
   '`drop` of anything but an index': [
+    ['alter table public.notification drop column title'],
+    [`alter table "notification" alter column "title" set default 'a--b', drop column "title"`],
     ['drop table "contact"'],
     ['drop trigger "t" on "contact"'],
     ['alter table "contact" drop column "age", drop constraint "contact_check"'],
@@ -81,7 +84,9 @@ const rejected: Record<string, string[][]> = {
       'alter table "delivery" add constraint "one" check (x) not valid',
     ],
   ],
-  '`update`, `delete`': [
+  '`update`, `delete`, `merge`': [
+    ['merge into "contact" using "given" on true when matched then delete'],
+    ['delete from "public"."contact"'],
     [`update "contact" set "email" = ''`],
     [`-- the limit\nupdate "contact" set "email" = null /* limit */ where "email" = 'limit'`],
     ['delete from "contact" where "email" is null'],

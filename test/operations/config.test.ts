@@ -349,8 +349,26 @@ test('rejects one claim of task tokens without the other, and the same claim for
 
 test('rejects an admin host without an admin port, and an admin port equal to the public port', () => {
   expect(collectIssues({ ADMIN_HOST: '0.0.0.0' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
-  expect(collectIssues({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must differ from PORT']);
+  for (const same of [
+    { ADMIN_PORT: '4000' },
+    { ADMIN_PORT: '04000' },
+    { ADMIN_PORT: '4000', ADMIN_HOST: '0.0.0.0' },
+    { ADMIN_PORT: '4000', ADMIN_HOST: '::' },
+  ])
+    expect(collectIssues(same)).toEqual(['ADMIN_PORT: must differ from PORT']);
+  expect(collectIssues({ ADMIN_PORT: '4000', ADMIN_HOST: '127.0.0.2' })).toEqual([]);
   expect(readConfig({ ADMIN_PORT: '0', PORT: '0' }).admin).toEqual({ host: '127.0.0.1', port: 0 });
+});
+
+test.each([
+  ['a@example.com', ''],
+  ['Acme <a@example.com>', 'Acme'],
+  ['"Acme, Inc." <a@example.com>', 'Acme, Inc.'],
+  ['"The \\"A\\" team" <a@example.com>', 'The "A" team'],
+  ['A "quoted" name <a@example.com>', 'A "quoted" name'],
+])('the sender of SMTP_FROM=%s is named %j', (SMTP_FROM, name) => {
+  const { delivery } = readConfig({ SMTP_URL: 'smtp://localhost', SMTP_FROM });
+  expect(delivery.email?.from).toEqual({ name, address: 'a@example.com' });
 });
 
 test('rejects sign-in scopes with the prefix, which is removed before they are compared', () => {

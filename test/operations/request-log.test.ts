@@ -269,3 +269,19 @@ test('logs a message for a connection that failed at every address of a host', a
     new RegExp(`^connect ECONNREFUSED 127\\.0\\.0\\.1:${port}; connect \\w+ ::1:${port}`),
   );
 });
+
+test('logs a cause that fails several fields of a request once, and that of another request again', () => {
+  const lines: string[] = [];
+  const log = createLog('info', { write: (line) => void lines.push(line) });
+  const cause = new Error('The statement timed out.');
+  for (const request of [log.child({ requestId: '1' }), log.child({ requestId: '2' })]) {
+    for (let field = 0; field < 3; field += 1) logHiddenCause(request, new InternalError(cause));
+    logHiddenCause(request, new InternalError(new Error('Another one.')));
+  }
+  expect(lines.map((line) => [JSON.parse(line).requestId, JSON.parse(line).err.message])).toEqual([
+    ['1', 'The statement timed out.'],
+    ['1', 'Another one.'],
+    ['2', 'The statement timed out.'],
+    ['2', 'Another one.'],
+  ]);
+});

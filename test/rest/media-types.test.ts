@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
+import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
 const gateway = useGateway();
@@ -113,4 +114,27 @@ test('does not run a mutation if no result type is accepted', async () => {
   expect(await emailOn()).toEqual(before);
   expect((await send(json)).status).toBe(200);
   expect(await emailOn()).not.toEqual(before);
+});
+
+test('a large result is sent as an event stream to a client that accepts nothing else, and is not stored', async () => {
+  const summary = 'x'.repeat(150_000);
+  const payload = { planRequested: { toolId: 'tool', input: { summary, plan: '' } } };
+  for (let number = 1; number <= 20; number += 1)
+    await publish(gateway, 'large', 'plan_requested', { payload });
+  const query =
+    '{ notifications(first: 20) { nodes { ... on PlanRequestedNotification { payload { summary } } } } }';
+  for (const size of [1, 20]) {
+    const url = new URL('/graphql', gateway.address);
+    url.searchParams.set('query', query.replace('20', `${size}`));
+    const headers = { Accept: 'text/event-stream', Authorization: `Bearer ${await member('large')}` };
+    const reply = await fetch(url, { headers });
+    expect(reply.headers.get('Content-Type')).toMatch(/^text\/event-stream/);
+    expect(reply.headers.get('Cache-Control')).toBe('no-store');
+    const [comment, next, complete, rest] = (await reply.text()).split('\n\n');
+    expect([comment, complete, rest]).toEqual([':', 'event: complete\ndata:', '']);
+    const [event = '', data = ''] = next?.split('\n') ?? [];
+    expect(event).toBe('event: next');
+    const { nodes } = JSON.parse(data.slice('data: '.length)).data.notifications;
+    expect(nodes).toEqual(Array(size).fill({ payload: { summary } }));
+  }
 });

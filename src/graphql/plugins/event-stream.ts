@@ -68,7 +68,7 @@ function writeHead(response: Response): void {
   response.writeHead(200, {
     'Content-Type': EVENT_STREAM,
     Connection: 'keep-alive',
-    'Cache-Control': 'no-cache',
+    'Cache-Control': 'no-store',
     'Content-Encoding': 'none',
   });
   // Node.js keeps the head in memory for the lifetime of the stream, as a concatenation of many strings. Flushing
