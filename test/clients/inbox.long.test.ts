@@ -232,6 +232,18 @@ test('shows preferences, and changes of them at once', async () => {
   expect(emails()).toEqual([true, false, false, false]);
 });
 
+test('loads preferences again when they are shown again, because no events change them', async () => {
+  const { preferences } = inboxes.open(gateway, 'shown-again');
+  const emails = () => preferences.get().data?.map(({ emailEnabled }) => emailEnabled);
+  const hide = preferences.subscribe(() => undefined);
+  await eventually(() => expect(emails()).toEqual([true, true, true, true]));
+  hide();
+  await inboxes.open(gateway, 'shown-again').updatePreferences([{ emailEnabled: false }]);
+
+  preferences.subscribe(() => undefined);
+  await eventually(() => expect(emails()).toEqual([false, false, false, false]));
+});
+
 test('loses nothing while the gateway is restarted', async () => {
   const { database } = gateway;
   const restarted = await startTestGateway({}, database);

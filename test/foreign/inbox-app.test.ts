@@ -127,6 +127,61 @@ describe.skipIf(!hasBrowser)(
       await eventually(async () => expect(await page.locator('.badge').textContent()).toBe('1'));
     });
 
+    test('shows earlier notifications when those that were shown have left the list', async () => {
+      const published: string[] = [];
+      for (let number = 1; number <= 22; number += 1)
+        published.push((await publish(gateway, 'earlier', 'task_failed', { title: `Number ${number}` })).id);
+      const page = await open(await serve('earlier'));
+      await waitForLive(page);
+      await eventually(async () => expect(await cardTitles(page)).toHaveLength(20));
+      await asMember(
+        gateway,
+        'earlier',
+        'mutation ($ids: [ID!]!) { dismissNotifications(input: { ids: $ids }) { dismissedCount } }',
+        { ids: published.slice(2) },
+      );
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Number 2', 'Number 1']));
+    });
+
+    test('shows why an answer was refused, although the notification was shown as answered elsewhere', async () => {
+      await publish(gateway, 'refused', 'plan_requested', { title: 'The plan' });
+      const page = await open(await serve('refused'));
+      const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
+      await page.route('**/graphql', async (route) => {
+        if (!route.request().postData()?.includes('mutation Answer')) return route.continue();
+        await isReleased;
+        const errors = [{ message: 'Not allowed.', extensions: { code: 'FORBIDDEN' } }];
+        return route.fulfill({ json: { errors, data: { answerNotification: null } } });
+      });
+      await card(page, 'The plan').getByRole('button', { name: 'Approve' }).click();
+      await page.getByRole('link', { name: 'All', exact: true }).click();
+      await card(page, 'The plan').getByText('Approved').waitFor();
+      release();
+      await card(page, 'The plan').getByRole('alert').waitFor();
+      await card(page, 'The plan').getByRole('button', { name: 'Approve' }).waitFor();
+    });
+
+    test('fits a narrow window, whatever the words are', async () => {
+      const word = `https://git.example.com/${'a'.repeat(80)}`;
+      await publish(gateway, 'narrow', 'task_failed', { title: word, projectName: word });
+      await putWorkspaces(gateway, 'narrow', [workspaceInput({ projectId: word, gitRef: word })]);
+      const app = await serve('narrow');
+      for (const screen of ['inbox', 'workspaces', 'settings']) {
+        const page = await open(app, screen);
+        await page.setViewportSize({ width: 320, height: 640 });
+        await page
+          .locator(screen === 'settings' ? 'td' : '.card')
+          .first()
+          .waitFor();
+        expect(await page.evaluate(() => document.documentElement.scrollWidth), screen).toBe(320);
+        if (screen !== 'inbox') continue;
+        await page.getByRole('button', { name: /^Dismiss: / }).click();
+        const { x = 0, width = 0 } = (await page.getByRole('button', { name: 'Undo' }).boundingBox()) ?? {};
+        expect(x + width).toBeLessThanOrEqual(320);
+        expect(x).toBeGreaterThan(0);
+      }
+    });
+
     test('approves a plan with the keyboard only, and shows what became of the answer', async () => {
       const { id } = await publish(gateway, 'keys', 'plan_requested', {
         title: 'Split the service',
@@ -134,7 +189,7 @@ describe.skipIf(!hasBrowser)(
         onExpiry: answers.approve,
       });
       const page = await open(await serve('keys'));
-      await card(page, 'Split the service').getByText('Expires in 5 minutes; then: approved').waitFor();
+      await card(page, 'Split the service').getByText('Expires in 5 minutes; then: Approved').waitFor();
       const focused = () => page.evaluate(() => document.activeElement?.textContent);
       while ((await focused()) !== 'Approve') await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');

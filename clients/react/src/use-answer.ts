@@ -2,24 +2,48 @@ import {
   type AnswerContent,
   type AnswerOutcome,
   GatewayError,
+  type Inbox,
   type NotificationCard,
 } from '@workspace-account/client';
-import { useCallback, useState } from 'react';
+import { useCallback, useSyncExternalStore } from 'react';
 import { useInboxClient } from './inbox-provider.tsx';
 
 type Outcome<Type> = Extract<AnswerOutcome, { readonly type: Type }>;
 
-/** How far an answer of this component has come. */
+/** How far the latest answer to a notification has come. */
 export type AnswerProgress =
-  | { readonly state: 'idle' | 'sending'; readonly outcome: undefined; readonly error: undefined }
-  | { readonly state: 'stored'; readonly outcome: Outcome<'stored'>; readonly error: undefined }
+  | {
+      readonly state: 'idle';
+      readonly content: undefined;
+      readonly outcome: undefined;
+      readonly error: undefined;
+    }
+  | {
+      readonly state: 'sending';
+      /** What was answered. */
+      readonly content: AnswerContent;
+      readonly outcome: undefined;
+      readonly error: undefined;
+    }
+  | {
+      readonly state: 'stored';
+      readonly content: AnswerContent;
+      readonly outcome: Outcome<'stored'>;
+      readonly error: undefined;
+    }
   | {
       /** Another answer, the expiry or the platform was first. `outcome` has the winner. */
       readonly state: 'alreadySettled';
+      readonly content: AnswerContent;
       readonly outcome: Outcome<'alreadySettled'>;
       readonly error: undefined;
     }
-  | { readonly state: 'failed'; readonly outcome: undefined; readonly error: GatewayError };
+  | {
+      readonly state: 'failed';
+      readonly content: AnswerContent;
+      readonly outcome: undefined;
+      readonly error: GatewayError;
+    };
 
 /** How far an answer has come, and a function that sends one. */
 export type UseAnswer = AnswerProgress & {
@@ -27,37 +51,77 @@ export type UseAnswer = AnswerProgress & {
   answer(content: AnswerContent): Promise<AnswerOutcome | undefined>;
 };
 
-type Answering = { readonly id: string; readonly progress: AnswerProgress };
+const IDLE: AnswerProgress = { state: 'idle', content: undefined, outcome: undefined, error: undefined };
 
-const IDLE: AnswerProgress = { state: 'idle', outcome: undefined, error: undefined };
-const SENDING: AnswerProgress = { state: 'sending', outcome: undefined, error: undefined };
+/**
+ * The progress of the answers to the notifications of an inbox. It outlives the component that sends an answer: the
+ * notification is shown as answered at once, and may leave the list, and come back if the answer is refused.
+ */
+class AnswerStore {
+  readonly #progress = new Map<string, AnswerProgress>();
+  readonly #listeners = new Map<string, Set<() => void>>();
+
+  get(id: string): AnswerProgress {
+    return this.#progress.get(id) ?? IDLE;
+  }
+
+  set(id: string, progress: AnswerProgress): void {
+    this.#progress.set(id, progress);
+    for (const notify of this.#listeners.get(id) ?? []) notify();
+  }
+
+  /** After the last component that showed a result is gone, it is forgotten. */
+  subscribe(id: string, listener: () => void): () => void {
+    const listeners = this.#listeners.get(id) ?? new Set();
+    this.#listeners.set(id, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      // Later, because React's strict mode subscribes again at once.
+      queueMicrotask(() => {
+        if (listeners.size > 0) return;
+        if (this.#listeners.get(id) === listeners) this.#listeners.delete(id);
+        if (!this.#listeners.has(id) && this.get(id).state !== 'sending') this.#progress.delete(id);
+      });
+    };
+  }
+}
+
+const stores = new WeakMap<Inbox, AnswerStore>();
+
+function storeOf(inbox: Inbox): AnswerStore {
+  const store = stores.get(inbox) ?? new AnswerStore();
+  stores.set(inbox, store);
+  return store;
+}
 
 /** Answers a notification. The state belongs to the notification: another one starts as `idle`. */
 export function useAnswer({ id }: Pick<NotificationCard, 'id'>): UseAnswer {
   const inbox = useInboxClient();
-  const [latest, setLatest] = useState<Answering>({ id, progress: IDLE });
+  const store = storeOf(inbox);
+  const subscribe = useCallback((listener: () => void) => store.subscribe(id, listener), [store, id]);
+  const getProgress = () => store.get(id);
+  const progress = useSyncExternalStore(subscribe, getProgress, getProgress);
   const answer = useCallback(
     async (content: AnswerContent) => {
-      const sending: Answering = { id, progress: SENDING };
-      setLatest(sending);
+      const sending: AnswerProgress = { state: 'sending', content, outcome: undefined, error: undefined };
+      store.set(id, sending);
       // The state is that of the latest answer, also if an earlier one returns after it.
-      const finish = (progress: AnswerProgress) =>
-        setLatest((current) => (current === sending ? { id, progress } : current));
+      const finish = (progress: AnswerProgress) => store.get(id) === sending && store.set(id, progress);
       try {
         const outcome = await inbox.answer(id, content);
         finish(
           outcome.type === 'stored'
-            ? { state: 'stored', outcome, error: undefined }
-            : { state: 'alreadySettled', outcome, error: undefined },
+            ? { state: 'stored', content, outcome, error: undefined }
+            : { state: 'alreadySettled', content, outcome, error: undefined },
         );
         return outcome;
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
-        finish({ state: 'failed', outcome: undefined, error });
+        finish({ state: 'failed', content, outcome: undefined, error });
         return undefined;
       }
     },
-    [inbox, id],
+    [inbox, store, id],
   );
-  return { ...(latest.id === id ? latest.progress : IDLE), answer };
+  return { ...progress, answer };
 }

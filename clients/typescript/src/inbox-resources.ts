@@ -80,7 +80,12 @@ export function createResources(
   pageSize: number,
 ): InboxResources {
   const created = new Map<string, ManagedResource<unknown>>();
-  const withoutEvents = { ...context, hold: () => () => undefined, follows: () => Promise.resolve() };
+  const withoutEvents = {
+    ...context,
+    hold: () => () => undefined,
+    follows: () => Promise.resolve(),
+    hasEvents: false,
+  };
 
   function create<Data>(
     key: string,

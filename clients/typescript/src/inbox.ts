@@ -24,6 +24,7 @@ export function createInbox(options: InboxOptions): Inbox {
       hold: live.hold,
       follows: live.follows,
       isLive: () => live.connection.get().state === 'live',
+      hasEvents: true,
     },
     options.pageSize ?? 20,
   );

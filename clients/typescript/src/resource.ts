@@ -25,6 +25,8 @@ export type ResourceContext<Shown> = {
   follows(): Promise<void>;
   /** Whether events arrive. */
   isLive(): boolean;
+  /** Whether events change the data. If not, it is outdated as soon as nobody subscribes. */
+  readonly hasEvents: boolean;
 };
 
 /** A resource, and what the inbox does with it. */
@@ -122,6 +124,7 @@ export function createResource<Shown, Data>(
         if (listeners.size > 0) return;
         release?.();
         release = undefined;
+        if (!context.hasEvents) isOutdated = true;
       };
     },
     reload,

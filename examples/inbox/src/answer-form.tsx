@@ -95,7 +95,8 @@ const QuestionFields = ({ questions }: { questions: Questions }) =>
         {question} {multiSelect && <span className="hint">Choose one or more.</span>}
       </legend>
       {options.map(({ label, description, preview }, option) => (
-        <label key={label} className="option">
+        // biome-ignore lint/suspicious/noArrayIndexKey: an option is identified by its index.
+        <label key={option} className="option">
           <input type={multiSelect ? 'checkbox' : 'radio'} name={`options-${index}`} value={option} />
           <span>
             {label}

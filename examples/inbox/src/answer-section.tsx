@@ -12,7 +12,8 @@ export function AnswerSection({ notification, request }: Props) {
   const { answer, state, error } = useAnswer(notification);
   const isOpen = request.state === 'OPEN';
   // While an answer is on the way, the form is only hidden: if it is refused, what the user typed is still there.
-  const [wasOpen] = useState(isOpen);
+  const [wasOpen, setWasOpen] = useState(isOpen);
+  if (isOpen && !wasOpen) setWasOpen(true);
   const section = useRef<HTMLDivElement>(null);
   const send = (content: AnswerContent) => {
     section.current?.focus();
@@ -23,8 +24,8 @@ export function AnswerSection({ notification, request }: Props) {
       {state === 'alreadySettled' && <p role="status">Your answer came too late. This was first:</p>}
       {isOpen && request.expiresAt && (
         <p className="expiry">
-          Expires <Time at={request.expiresAt} />
-          {request.onExpiry && `; then: ${describeAnswer(request.onExpiry).toLowerCase()}`}
+          Expires <Time at={request.expiresAt} isFuture />
+          {request.onExpiry && `; then: ${describeAnswer(request.onExpiry)}`}
         </p>
       )}
       {wasOpen && (
@@ -33,7 +34,7 @@ export function AnswerSection({ notification, request }: Props) {
         </div>
       )}
       {!isOpen && <Outcome request={request} />}
-      {error && <Failure error={error} />}
+      {isOpen && error && <Failure error={error} />}
     </div>
   );
 }

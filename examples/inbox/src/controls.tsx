@@ -1,5 +1,5 @@
 import { GatewayError } from '@workspace-account/client';
-import { type ComponentProps, createContext, type ReactNode, useContext, useState } from 'react';
+import { type ComponentProps, createContext, type ReactNode, useCallback, useContext, useState } from 'react';
 import { describeError } from './texts.tsx';
 
 const PATHS = {
@@ -52,6 +52,9 @@ export function Form({ action, isSending, submit, children }: FormProps) {
 
 type Toast = { text: string; isProblem?: boolean; undo?: () => void };
 
+/** Each toast has its own time, also if its text is that of the one before. */
+type NumberedToast = Toast & { number: number };
+
 const ToastContext = createContext<(toast: Toast) => void>(() => undefined);
 
 /** Returns a function that shows a short message, optionally with a button that undoes what it reports. */
@@ -73,18 +76,22 @@ export function useReport(): (change: Promise<unknown>) => Promise<void> {
 
 /** Shows the latest toast until its animation ends, which pauses while the pointer or the focus is on it. */
 export function ToastProvider({ children }: { children: ReactNode }) {
-  const [toast, setToast] = useState<Toast>();
+  const [toast, setToast] = useState<NumberedToast>();
+  const show = useCallback(
+    (next: Toast) => setToast((last) => ({ ...next, number: (last?.number ?? 0) + 1 })),
+    [],
+  );
   const close = () => setToast(undefined);
   const undo = () => {
     toast?.undo?.();
     close();
   };
   return (
-    <ToastContext value={setToast}>
+    <ToastContext value={show}>
       {children}
       <div className="toasts" role="status" onAnimationEnd={close}>
         {toast && (
-          <div key={toast.text} className="toast" data-problem={toast.isProblem}>
+          <div key={toast.number} className="toast" data-problem={toast.isProblem}>
             <p>{toast.text}</p>
             {toast.undo && <Button label="Undo" onClick={undo} />}
             <Button label="Close message" icon="x" onClick={close} />

@@ -1,6 +1,6 @@
 import type { NotificationCard as Card, NotificationFilter } from '@workspace-account/client';
 import { useCounts, useInbox, useInboxClient } from '@workspace-account/react';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { Button, useReport } from './controls.tsx';
 import { NotificationCard } from './notification-card.tsx';
 import { Empty, Loaded, Screen } from './screen.tsx';
@@ -42,6 +42,11 @@ function List({ tab: { to, filter } }: { tab: Tab }) {
   const inbox = useInbox(filter);
   const cards = useStaying(inbox.notifications);
   const isListed = (card: Card) => inbox.notifications?.includes(card) ?? false;
+  const { notifications, hasMore, isLoading, error, loadMore } = inbox;
+  const isMissingMore = notifications?.length === 0 && hasMore;
+  useEffect(() => {
+    if (isMissingMore && !isLoading && !error) void loadMore();
+  }, [isMissingMore, isLoading, error, loadMore]);
   return (
     <Loaded of={inbox} isMissing={cards === undefined}>
       <div className="cards">
@@ -49,7 +54,7 @@ function List({ tab: { to, filter } }: { tab: Tab }) {
           <NotificationCard key={card.id} notification={card} isListed={isListed(card)} />
         ))}
       </div>
-      {cards?.length === 0 && (
+      {cards?.length === 0 && !isMissingMore && (
         <Empty icon="check" title={EMPTY[to] ?? 'No notifications yet'} text="They appear as they arrive." />
       )}
     </Loaded>

@@ -71,13 +71,15 @@ function formatRelative(seconds: number): string {
   return relative.format(Math.round(seconds / 86_400), 'day');
 }
 
-/** Shows a time relative to now, such as "5 minutes ago", and the exact time on hover. */
-export function Time({ at }: { at: string }) {
+type TimeProps = { at: string; isFuture?: boolean };
+
+/** Shows a time relative to now, such as "5 minutes ago", and the exact time on hover. Clocks differ a little. */
+export function Time({ at, isFuture = false }: TimeProps) {
   const time = Date.parse(at);
   const now = useNow(15_000);
   return (
     <time dateTime={at} title={absolute.format(time)}>
-      {formatRelative((time - now) / 1000)}
+      {formatRelative(isFuture ? (time - now) / 1000 : Math.min(0, (time - now) / 1000))}
     </time>
   );
 }
