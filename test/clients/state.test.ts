@@ -219,6 +219,14 @@ describe('pending changes', () => {
     expect(shown.counts).toMatchObject(expected);
   });
 
+  test('a dismissal of all leaves what arrives after it', () => {
+    const seen = createCard({ id: 'seen', createdAt: '2026-01-01T10:00:00.000Z' });
+    const next = createCard({ id: 'next', createdAt: '2026-01-01T10:00:00.001Z' });
+    const state = load({ statuses: ['ACTIVE'] }, [next, seen]);
+    const change = dismissalOfAll({}, AT, seen.createdAt);
+    expect(select(showChanges(state, [change]), { statuses: ['ACTIVE'] })).toEqual([next]);
+  });
+
   test('preferences change in order, and without a kind for all kinds', () => {
     const preferences = (['TASK_FAILED', 'PLAN_REQUESTED'] as const).map((notificationKind) => ({
       ref: '',

@@ -76,11 +76,22 @@ export type DismissAllFilter = {
   readonly projectIds?: readonly string[];
 };
 
-/** Dismisses all active notifications of a filter, also those that are not loaded. */
-export function dismissalOfAll({ kinds, projectIds }: DismissAllFilter, dismissedAt: string): Change {
+/**
+ * Dismisses all active notifications of a filter, also those that are not loaded, but none that is newer than `newest`:
+ * the user did not see it.
+ */
+export function dismissalOfAll(
+  { kinds, projectIds }: DismissAllFilter,
+  dismissedAt: string,
+  newest?: string,
+): Change {
+  const wasSeen = ({ createdAt }: NotificationCard) => newest === undefined || createdAt <= newest;
   const isMeant = (kind: string) => kinds === undefined || kinds.some((one) => one === kind);
   const dismiss: ChangeCard = (card) =>
-    card.status === 'ACTIVE' && isMeant(card.kind) && (projectIds?.includes(card.task.projectId) ?? true)
+    card.status === 'ACTIVE' &&
+    wasSeen(card) &&
+    isMeant(card.kind) &&
+    (projectIds?.includes(card.task.projectId) ?? true)
       ? { ...card, status: 'DISMISSED', dismissedAt }
       : card;
   if (projectIds !== undefined) return { notification: dismiss };

@@ -89,7 +89,10 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
       }),
 
     async dismissAll(filter = {}) {
-      const change = dismissalOfAll(filter, now());
+      const newest = [...store.shown.notifications.entries.values()]
+        .flatMap(({ item }) => item?.createdAt ?? [])
+        .reduce<string | undefined>((last, at) => (last === undefined || at > last ? at : last), undefined);
+      const change = dismissalOfAll(filter, now(), newest);
       // Earlier changes are sent first. What arrives meanwhile is not what the user dismissed.
       const seen = store.shown.counts?.value.cursor;
       const mutation = async (signal: AbortSignal) => {
