@@ -248,6 +248,14 @@ describe('pending changes', () => {
 });
 
 describe('replies that arrive late', () => {
+  test('a change of a notification that is known from before a gap does not change counts from after it', () => {
+    const card = createCard({ id: 'old' });
+    const counts = { ...new AccountModel().counts(), total: 3 };
+    const state = applyCounts(forgetArrivals(load({}, [card])), counts, { since: 2 });
+    const dismissed = { ...card, status: 'DISMISSED' as const, updatedAt: AT, dismissedAt: AT };
+    expect(applyChanged(state, [dismissed], { since: state.arrivals }).counts?.value.total).toBe(3);
+  });
+
   test('a notification that an event brought is not hidden by an earlier request that did not find it', () => {
     const before = load({ statuses: ['ACTIVE'] }, []);
     const card = createCard({ id: 'late' });

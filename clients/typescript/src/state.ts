@@ -192,7 +192,9 @@ export function applyChanged(before: State, changed: readonly NotificationCard[]
   const state = changed.reduce(storeNotification, arrive(before));
   const { counts } = before;
   if (counts === undefined) return state;
-  const value = countChanges(counts.value, before, state);
+  // What was known of the others is from before a gap, and the counts may be later.
+  const known = changed.filter(({ id }) => before.notifications.entries.get(id)?.arrival !== FORGOTTEN);
+  const value = countChanges(counts.value, before, known.reduce(storeNotification, before));
   return { ...state, counts: { ...counts, value } };
 }
 
