@@ -36,13 +36,17 @@ export type CancelDependencies = {
   readonly outbox: Outbox;
 };
 
-/** Runs a change and, in the same transaction, cancels the users' deliveries that it made unwanted. */
+/**
+ * Runs a change and, in the same transaction, cancels the users' deliveries that it made unwanted.
+ * @param locked the users whom the transaction locks; the change must lock the others itself
+ */
 export async function transactionAndCancel<Result>(
   { database, outbox }: CancelDependencies,
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
+  locked = users,
 ): Promise<Result> {
-  return transaction(database, users, async (run) => {
+  return transaction(database, locked, async (run) => {
     const [result] = await Promise.all([work(run), outbox.cancelUnwanted(run, users)]);
     return result;
   });
@@ -71,8 +75,5 @@ export async function runAndCancel<Input extends { userId: string }, Row extends
   input: Input,
 ): Promise<Row[]> {
   if (outbox.channels.size === 0) return runStatement(database, statement, input);
-  return transaction(database, [], async (run) => {
-    const [rows] = await Promise.all([run(statement, input), outbox.cancelUnwanted(run, [input.userId])]);
-    return rows;
-  });
+  return transactionAndCancel({ database, outbox }, [input.userId], (run) => run(statement, input), []);
 }

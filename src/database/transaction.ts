@@ -99,9 +99,14 @@ export const lockUsers = defineStatement((db, { param }: Params<{ users: readonl
   lock(db, param('users', 'text[]')),
 );
 
-/** Locks a user who has records. Unlike {@link transaction}, it does not store the revision of one who was deleted. */
+/** Selects and locks a user. Unlike {@link transaction}, it does not store the revision of one who was deleted. */
+export function lockExisting(db: Pick<Kysely<Tables>, 'selectFrom'>, userId: RawBuilder<string>) {
+  return db.selectFrom('UserRevision').select('userId').where('userId', '=', userId).forUpdate();
+}
+
+/** Locks a user who may have been deleted. */
 export const lockExistingUser = defineStatement((db, { param }: Params<{ userId: string }>) =>
-  db.selectFrom('UserRevision').select('userId').where('userId', '=', param('userId')).forUpdate(),
+  lockExisting(db, param('userId')),
 );
 
 /**

@@ -28,7 +28,7 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
  * secret: the caller may have misspelled the name of the credential's field, or used the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, path: Path): PathInfo {
-  return { isSecret: mayContainSecret(type), knownKeyCount: countKnownKeys(type, path) };
+  return { isSecret: mayContainSecret(type), knownKeyCount: listTypes(type, path).length - 1 };
 }
 
 /** Like {@link inspectInput}, for a path that begins with the name of an argument. */
@@ -49,17 +49,20 @@ export function toSentValue(
   value: unknown,
 ): unknown {
   const argument = declared.find((argument) => argument.name === name);
-  const type = argument && findType(argument.type, path);
+  const types = argument ? listTypes(argument.type, path) : [];
+  const type = types[path.length];
   return type ? nameMembers(type, value) : value;
 }
 
-function findType(type: GraphQLInputType, [step, ...rest]: Path): GraphQLInputType | undefined {
-  if (step === undefined) return type;
+/** Lists the type of an input, and the types of what is at the steps of a path, up to the first that is not known. */
+function listTypes(type: GraphQLInputType, [step, ...rest]: Path): GraphQLInputType[] {
+  if (step === undefined) return [type];
   const nullable = getNullableType(type);
-  if (typeof step === 'number' && isListType(nullable)) return findType(nullable.ofType, rest);
+  if (typeof step === 'number' && isListType(nullable)) return [type, ...listTypes(nullable.ofType, rest)];
+  // A single value is coerced to a list (GraphQL, section 3.11).
   const named = getNamedType(type);
   const field = isInputObjectType(named) ? named.getFields()[step] : undefined;
-  return field && findType(field.type, rest);
+  return field ? [type, ...listTypes(field.type, rest)] : [type];
 }
 
 function nameMembers(type: GraphQLInputType, value: unknown): unknown {
@@ -76,14 +79,4 @@ function nameMembers(type: GraphQLInputType, value: unknown): unknown {
       return [name, field ? nameMembers(field.type, member) : member];
     }),
   );
-}
-
-function countKnownKeys(type: GraphQLInputType, [step, ...rest]: Path): number {
-  if (step === undefined) return 0;
-  const nullable = getNullableType(type);
-  if (typeof step === 'number' && isListType(nullable)) return 1 + countKnownKeys(nullable.ofType, rest);
-  // A single value is coerced to a list (GraphQL, section 3.11).
-  const named = getNamedType(type);
-  const field = isInputObjectType(named) ? named.getFields()[step] : undefined;
-  return field === undefined ? 0 : 1 + countKnownKeys(field.type, rest);
 }

@@ -7,7 +7,7 @@ import { formatJson, sendParts } from '../http/send-parts.ts';
 import { contextOf } from '../server/caller.ts';
 import { useCompiledExecution } from './plugins/compiled-execution.ts';
 import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
-import { useEventStream } from './plugins/event-stream.ts';
+import { formatStream, useEventStream } from './plugins/event-stream.ts';
 import { maskResult, useMasking } from './plugins/masking.ts';
 import { useOperations } from './plugins/operations.ts';
 import { EVENT_STREAM, resultTypes, useRequest } from './plugins/request.ts';
@@ -64,16 +64,10 @@ export function serveGraphQL(yoga: GraphQLServer) {
     else {
       res.removeHeader('Content-Length');
       const isEvent = reply.headers.get('Content-Type')?.startsWith(EVENT_STREAM);
-      await sendParts(res, reply.status, isEvent ? formatEvent(largeReply) : formatJson(largeReply));
+      const parts = formatJson(largeReply);
+      await sendParts(res, reply.status, isEvent ? formatStream(parts) : parts);
     }
   };
-}
-
-/** Formats the result of a query or mutation as a whole event stream, like Yoga. */
-function* formatEvent(reply: object): Generator<string> {
-  yield ':\n\nevent: next\ndata: ';
-  yield* formatJson(reply);
-  yield '\n\nevent: complete\ndata:\n\n';
 }
 
 /** Replies to a request that a step before Yoga rejected. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { runAndCancel, transactionAndCancel } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
+import { lockExisting } from '../database/transaction.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
@@ -51,9 +52,7 @@ type DismissInput = EventInput & { now: Time };
 const dismiss = defineStatement((db, params: Params<DismissInput & { id: string }>) => {
   const { param } = params;
   return db
-    .with('locked', (db) =>
-      db.selectFrom('UserRevision').select('userId').where('userId', '=', param('userId')).forUpdate(),
-    )
+    .with('locked', (db) => lockExisting(db, param('userId')))
     .with('undismissed', (db) =>
       db
         .selectFrom('Notification')

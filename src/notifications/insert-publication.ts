@@ -61,7 +61,7 @@ export const insertWithinLimit = defineStatement((db, params: LimitedParams) =>
   insert(db, params, isWithinLimit(db, params)),
 );
 
-function insert(db: Kysely<Tables>, params: InsertionParams, isAllowed?: RawBuilder<boolean>) {
+function insert(db: Kysely<Tables>, params: InsertionParams, isAllowed = sql<boolean>`true`) {
   return insertDraft(supersede(decide(db, params, isAllowed), params), params)
     .with('events', (db) =>
       recordEvents(
@@ -79,7 +79,7 @@ function insert(db: Kysely<Tables>, params: InsertionParams, isAllowed?: RawBuil
 }
 
 /** Decides the resolution with which the draft arrives, null if it is active, unless the same notification is stored. */
-function decide(db: Kysely<Tables>, params: InsertionParams, isAllowed?: RawBuilder<boolean>) {
+function decide(db: Kysely<Tables>, params: InsertionParams, isAllowed: RawBuilder<boolean>) {
   const { param } = params;
   return (
     db
@@ -97,7 +97,7 @@ function decide(db: Kysely<Tables>, params: InsertionParams, isAllowed?: RawBuil
       // Otherwise, PostgreSQL reads a value again for each later use of it.
       .with(
         (cte) => cte('basis').materialized(),
-        (db) => (isAllowed ? readBasis(db, params).where(isAllowed) : readBasis(db, params)),
+        (db) => readBasis(db, params).where(isAllowed),
       )
       .with('timed', (db) =>
         db

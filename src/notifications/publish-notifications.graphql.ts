@@ -260,7 +260,7 @@ function checkTaskInput(
   }
   if (onExpiry?.plan?.decision === 'approve') {
     const path = ['input', 'onExpiry', 'plan', 'decision'];
-    issues.push({ path, message: 'must not be APPROVE for a task token', value: 'approve' });
+    issues.push({ path, message: 'must not be APPROVE for a task token', value: onExpiry.plan.decision });
   }
   if (issues.length > 0) throw new ValidationError(issues);
 }

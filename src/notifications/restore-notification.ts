@@ -29,12 +29,14 @@ export async function restoreNotification(
   return restored;
 }
 
+const { ref } = sql;
+
 /** Selects the notifications of the slot of `restored` that meet a condition. */
 const selectOfSlot = (condition: RawBuilder<boolean>) => sql`
-  select ${sql.ref('createdAt')}, ${sql.ref('occurredAt')} from ${sql.table('Notification')} as other
+  select ${ref('createdAt')}, ${ref('occurredAt')} from ${sql.table('Notification')} as other
    where ${sql.join(
      ['userId', 'taskId', 'kind', 'slot'].map(
-       (name) => sql`${sql.ref(`other.${name}`)} = ${sql.ref(`restored.${name}`)}`,
+       (name) => sql`${ref(`other.${name}`)} = ${ref(`restored.${name}`)}`,
      ),
      sql` and `,
    )} and ${condition}`;
@@ -44,14 +46,14 @@ const selectOfSlot = (condition: RawBuilder<boolean>) => sql`
  * later. Each is found by an index, which both conditions together would not be.
  */
 const selectSuccessor = sql<Time | null>`(
-  select ${sql.ref('createdAt')} from (
+  select ${ref('createdAt')} from (
     ${selectOfSlot(sql`other.status = 'active'`)}
     union all
     (${selectOfSlot(
-      sql`(${sql.ref('other.occurredAt')}, ${sql.ref('other.createdAt')})
-        > (${sql.ref('restored.occurredAt')}, ${sql.ref('restored.createdAt')})`,
-    )} order by ${sql.ref('occurredAt')} desc limit 1)) as successors
-  order by ${sql.ref('occurredAt')} desc limit 1)`;
+      sql`(${ref('other.occurredAt')}, ${ref('other.createdAt')})
+        > (${ref('restored.occurredAt')}, ${ref('restored.createdAt')})`,
+    )} order by ${ref('occurredAt')} desc limit 1)) as successors
+  order by ${ref('occurredAt')} desc limit 1)`;
 
 /**
  * If a gateway before version 0.3.0 published the successor, the request is still open. It is then withdrawn like
@@ -59,7 +61,6 @@ const selectSuccessor = sql<Time | null>`(
  */
 const restore = defineStatement((db, params: Params<EventInput & { id: string; now: Time }>) => {
   const { param } = params;
-  const { ref } = sql;
   const successor = ref('dismissed.successor');
   return db
     .with('dismissed', (db) =>

@@ -33,7 +33,9 @@ export function startRetention(dependencies: ChangeDependencies, days: number, l
       deleted += batch.deleted;
       from = batch.from;
     }
-    while (!signal.aborted && (await deleteResolutions(dependencies.database, before)) === RESOLUTIONS);
+    let resolutions = RESOLUTIONS;
+    while (!signal.aborted && resolutions === RESOLUTIONS)
+      resolutions = await deleteResolutions(dependencies.database, before);
     if (deleted > 0) log.info({ deleted, days }, 'deleted settled notifications');
     return INTERVAL_MS;
   };
@@ -71,9 +73,9 @@ async function deleteInTransaction(
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;
   // Locks the revision without `userTransaction`, which would create it again for a user who is deleted concurrently.
-  const owner = await selectSettled(db, before)
+  const settled = selectSettled(db, before);
+  const owner = await (from === undefined ? settled : settled.where('updatedAt', '>=', from))
     .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
-    .$if(from !== undefined, (settled) => settled.where('updatedAt', '>=', from ?? before))
     .select(['UserRevision.userId', 'Notification.updatedAt'])
     .orderBy('updatedAt')
     .limit(1)
@@ -108,9 +110,17 @@ async function deleteResolutions(database: Database, before: Time): Promise<numb
   const key = ['userId', 'taskId', 'kind'] as const;
   const { numDeletedRows } = await getKysely(database.fork())
     .deleteFrom('TaskResolution')
-    .where(
-      ({ refTuple, selectFrom }) =>
-        sql<boolean>`${refTuple(...key)} in ${selectFrom('TaskResolution').select(key).where('updatedAt', '<', before).limit(RESOLUTIONS)}`,
+    .where((eb) =>
+      eb(
+        eb.refTuple(...key),
+        'in',
+        eb
+          .selectFrom('TaskResolution')
+          .select(key)
+          .where('updatedAt', '<', before)
+          .limit(RESOLUTIONS)
+          .$asTuple(...key),
+      ),
     )
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);

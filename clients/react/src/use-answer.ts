@@ -70,7 +70,7 @@ class AnswerStore {
     for (const notify of this.#listeners.get(id) ?? []) notify();
   }
 
-  /** After the last component that showed a result is gone, it is forgotten. */
+  /** Deletes a result after the last component that shows it has unsubscribed. */
   subscribe(id: string, listener: () => void): () => void {
     const listeners = this.#listeners.get(id) ?? new Set();
     this.#listeners.set(id, listeners.add(listener));

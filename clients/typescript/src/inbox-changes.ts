@@ -91,7 +91,8 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
     async dismissAll(filter = {}) {
       const newest = [...store.shown.notifications.entries.values()]
         .flatMap(({ item }) => item?.createdAt ?? [])
-        .reduce<string | undefined>((last, at) => (last === undefined || at > last ? at : last), undefined);
+        .sort()
+        .at(-1);
       const change = dismissalOfAll(filter, now(), newest);
       // Earlier changes are sent first. What arrives meanwhile is not what the user dismissed.
       const seen = store.shown.counts?.value.cursor;

@@ -31,6 +31,17 @@ export function useEventStream(): GatewayPlugin {
   };
 }
 
+const COMMENT = ':\n\n';
+const NEXT = 'event: next\ndata: ';
+const COMPLETE = 'event: complete\ndata:\n\n';
+
+/** Formats the result of a query or mutation, in parts, as a whole event stream, like Yoga. */
+export function* formatStream(result: Iterable<string>): Generator<string> {
+  yield `${COMMENT}${NEXT}`;
+  yield* result;
+  yield `\n\n${COMPLETE}`;
+}
+
 /**
  * Sends a subscription as server-sent events (GraphQL over SSE, distinct connections mode) until it ends or the client
  * disconnects. Reads no further results while the send buffer is full. An error of the stream is sent as the last
@@ -42,7 +53,7 @@ async function sendEvents(
   heartbeats: Heartbeats,
 ): Promise<void> {
   const format = (event: OperationResult) =>
-    `event: next\ndata: ${JSON.stringify(maskResult(event, contextOf(response)).reply)}\n\n`;
+    `${NEXT}${JSON.stringify(maskResult(event, contextOf(response)).reply)}\n\n`;
   const stop = () => void events.return?.(undefined).catch(() => undefined);
   if (response.closed) return stop();
   response.once('close', stop);
@@ -59,7 +70,7 @@ async function sendEvents(
   } finally {
     stop();
     heartbeats.remove(response);
-    response.end('event: complete\ndata:\n\n');
+    response.end(COMPLETE);
   }
 }
 
@@ -86,7 +97,6 @@ async function waitForDrain(response: Response): Promise<void> {
 
 /** Interval of the comments that keep proxies from closing idle streams. */
 const HEARTBEAT_SECONDS = 12;
-const COMMENT = ':\n\n';
 
 /** Sends heartbeats to event streams. One timer serves all streams; each second it serves one twelfth of them. */
 class Heartbeats {

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { runAndCancel } from '../../database/outbox.ts';
 import { defineRowRead, type ReadParams } from '../../database/read.ts';
 import { defineStatement, type Params } from '../../database/statement.ts';
+import { lockExisting } from '../../database/transaction.ts';
 import { ConflictError, NotFoundError, ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
 import { incrementRevision } from '../../revisions/increment-revision.ts';
@@ -130,9 +131,7 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
   const answer = param('answer', 'json');
   return (
     db
-      .with('locked', (db) =>
-        db.selectFrom('UserRevision').select('userId').where('userId', '=', param('userId')).forUpdate(),
-      )
+      .with('locked', (db) => lockExisting(db, param('userId')))
       .with('found', (db) =>
         db
           .selectFrom('Notification')
