@@ -11,7 +11,7 @@ import {
   openMainPool,
   openPipelinedPool,
   type PoolOptions,
-  readPoolOptions,
+  preparedPoolOptions,
 } from './pool.ts';
 import { createPreparedStatementCheck } from './prepared-statements.ts';
 import { RevisionGuard } from './revision-guard.ts';
@@ -42,7 +42,7 @@ export async function openDatabase(options: PoolOptions) {
     // The default logger writes to standard output.
     logger: () => undefined,
   });
-  const readSettings = readPoolOptions(options);
+  const readSettings = preparedPoolOptions(options);
   const short = new Pipeline(readSettings);
   const long = new Pipeline(readSettings);
   const changes = openPipelinedPool(options);

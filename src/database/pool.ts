@@ -17,14 +17,21 @@ export type PoolOptions = {
 const SILENCE_MARGIN_MS = 1000;
 
 /**
- * Rows are found by indexes. Without these settings PostgreSQL scans the whole table in two cases: one user owns most
- * of the table (even if the other conditions match no record), or the table was small when the statement was prepared.
- * No statement is long enough for JIT compilation to pay.
+ * The planner's settings for prepared statements, which find rows by indexes. Without the first two, PostgreSQL scans the
+ * whole table in two cases: one user owns most of the table (even if the other conditions match no record), or the table
+ * was small when the statement was prepared. No statement is long enough for JIT compilation to pay. A generic plan is as
+ * good as a plan for the values, and PostgreSQL would plan a page anew each time because it knows only then how many
+ * records the page has.
  */
-const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
+const BY_INDEX = [
+  'enable_seqscan=off',
+  'enable_bitmapscan=off',
+  'jit=off',
+  'plan_cache_mode=force_generic_plan',
+];
 
-/** Returns the options of the pools for reads. */
-export function readPoolOptions(options: PoolOptions): PoolConfig {
+/** Returns the options of the pools for prepared statements. */
+export function preparedPoolOptions(options: PoolOptions): PoolConfig {
   return poolOptions({ ...options, url: withSettings(options.url, ...BY_INDEX) });
 }
 
@@ -53,13 +60,9 @@ function withSettings(url: string, ...settings: string[]): string {
   return address.href;
 }
 
-/**
- * Opens a pool for pipelined, prepared statements. Its statements find rows by keys, so a generic plan is as good as a
- * plan for the values.
- */
+/** Opens a pool for transactions whose statements are pipelined. */
 export function openPipelinedPool(options: PoolOptions): Pool {
-  const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan', ...BY_INDEX);
-  return openPool({ ...poolOptions({ ...options, url }), pipeline: true });
+  return openPool({ ...preparedPoolOptions(options), pipeline: true });
 }
 
 /** Opens the pool of MikroORM. */

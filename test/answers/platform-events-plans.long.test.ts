@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { poolOptions, readPoolOptions } from '../../src/database/pool.ts';
+import { poolOptions, preparedPoolOptions } from '../../src/database/pool.ts';
 import { SCAN_LIMIT } from '../../src/platform-feed/read-feed.ts';
 import { formatEventCursor, parseEventCursor } from '../../src/revisions/event-cursor.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await database.sql('update platform_feed set last_position = (select max(position) from platform_event)');
   gateway = await startTestGateway({}, database);
   const options = { url: database.url, poolSize: 1, timeoutMs: 30_000 };
-  short = new pg.Client(readPoolOptions(options));
+  short = new pg.Client(preparedPoolOptions(options));
   main = new pg.Client(poolOptions(options));
   await Promise.all([short.connect(), main.connect()]);
 });

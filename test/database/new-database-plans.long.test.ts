@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { openPipelinedPool, readPoolOptions } from '../../src/database/pool.ts';
+import { openPipelinedPool, preparedPoolOptions } from '../../src/database/pool.ts';
 import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { countPages, explainAfter, explainAll } from '../support/plans.ts';
@@ -73,7 +73,7 @@ test('publishing, settling, events and counts read few pages of a table that was
   const planned = await explainAfter(connection, statements, fill);
   connection.release();
   await pool.end();
-  const client = new pg.Client(readPoolOptions(options));
+  const client = new pg.Client(preparedPoolOptions(options));
   await client.connect();
   const replanned = await explainAll(client, statements);
   await client.end();

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { poolOptions, readPoolOptions } from '../../src/database/pool.ts';
+import { poolOptions, preparedPoolOptions } from '../../src/database/pool.ts';
 import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
 import { encodeCursor } from '../../src/values/cursor.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
@@ -60,7 +60,7 @@ beforeAll(async () => {
     ]);
   });
   const options = { url: database.url, poolSize: 1, timeoutMs: 30_000 };
-  client = new pg.Client(readPoolOptions(options));
+  client = new pg.Client(preparedPoolOptions(options));
   main = new pg.Client(poolOptions(options));
   await Promise.all([client.connect(), main.connect()]);
 });

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAX_COUNT } from '../../src/database/page.ts';
-import { poolOptions, readPoolOptions } from '../../src/database/pool.ts';
+import { poolOptions, preparedPoolOptions } from '../../src/database/pool.ts';
 import { MAX_CHECKED as MAX_CHECKED_DELIVERIES } from '../../src/delivery/all-deliveries.ts';
 import { MAX_CHECKED as MAX_CHECKED_CREDENTIALS } from '../../src/editor-auth/all-credentials.ts';
 import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
@@ -67,7 +67,7 @@ beforeAll(async () => {
   );
   await sql('vacuum analyze delivery');
   const options = { url: database.url, poolSize: 1, timeoutMs: 30_000 };
-  client = new pg.Client(readPoolOptions(options));
+  client = new pg.Client(preparedPoolOptions(options));
   main = new pg.Client(poolOptions(options));
   await Promise.all([client.connect(), main.connect()]);
 }, 120_000);

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { readPoolOptions } from '../../src/database/pool.ts';
+import { preparedPoolOptions } from '../../src/database/pool.ts';
 import { createLog } from '../../src/log.ts';
 import { deleteBatch, startRetention } from '../../src/notifications/retention.ts';
 import { type Time, toTime } from '../../src/values/time.ts';
@@ -17,7 +17,7 @@ let client: pg.Client;
 beforeAll(async () => {
   database = await createTestDatabase();
   opened = await openDatabase({ url: database.url, poolSize: 5, timeoutMs: 5000 });
-  client = new pg.Client(readPoolOptions({ url: database.url, poolSize: 1, timeoutMs: 5000 }));
+  client = new pg.Client(preparedPoolOptions({ url: database.url, poolSize: 1, timeoutMs: 5000 }));
   await client.connect();
 });
 afterAll(async () => {

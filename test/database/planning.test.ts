@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import { listNotifications } from '../../src/notifications/notifications.ts';
+import { listWorkspaces } from '../../src/workspaces/workspaces.ts';
+import { insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
+import { openTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let opened: Database;
+let close: () => Promise<void>;
+beforeAll(async () => {
+  ({ database, opened, close } = await openTestDatabase(2));
+  await insertNotifications(database, 'alice', 1000);
+  await insertWorkspaces(database, 'alice', 1000);
+  // Without statistics, PostgreSQL expects so few records that a plan for the values is no cheaper.
+  await database.sql('analyze notification, workspace');
+});
+afterAll(() => close());
+
+const page = { limit: 2 };
+
+// PostgreSQL plans a statement for its values five times before it decides.
+test.each([
+  ['notifications', 'short', () => listNotifications(opened, 'alice', {}, page)],
+  ['workspaces', 'short', () => listWorkspaces(opened, 'alice', {}, page)],
+  ['a part of a long list', 'long', () => listNotifications(opened, 'alice', {}, { ...page, isLong: true })],
+] as const)('PostgreSQL plans a page of %s once per connection', async (_list, connection, list) => {
+  for (let count = 0; count < 10; count += 1) expect(await list()).toHaveLength(2);
+
+  const [plans] = await opened[connection].query({
+    text: `select sum(custom_plans)::int as custom, sum(generic_plans)::int as generic from pg_prepared_statements`,
+  });
+  expect(plans).toEqual({ custom: 0, generic: expect.any(Number) });
+  expect(plans?.generic).toBeGreaterThanOrEqual(10);
+});
