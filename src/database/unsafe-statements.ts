@@ -161,14 +161,18 @@ function parse(sql: string): Part[] {
     .flatMap(parseStatement);
 }
 
+/** A table, perhaps with its schema. */
+const TABLE = String.raw`(?:"?\w+"?\.)?"?(\w+)"?`;
+const alteration = new RegExp(`^alter table (?:if exists )?(?:only )?${TABLE} (.*)$`);
+const named = new RegExp(
+  String.raw`^(?:.*\bindex\b.*? on|create (?:\w+ )?table(?: if not exists)?|update|delete from|merge into|truncate(?: table)?|lock(?: table)?)(?: only)? ${TABLE}`,
+);
+
 function parseStatement(text: string): Part[] {
-  const [, altered, changes] =
-    /^alter table (?:if exists )?(?:only )?(?:"?\w+"?\.)?"?(\w+)"? (.*)$/.exec(text) ?? [];
+  const [, altered, changes] = alteration.exec(text) ?? [];
   if (changes !== undefined) {
     return splitAtCommas(changes).map((change) => ({ table: altered, text: `alter table ${change}` }));
   }
-  const named =
-    /^(?:.*\bindex\b.*? on|create (?:\w+ )?table(?: if not exists)?|update|delete from|merge into|truncate(?: table)?|lock(?: table)?)(?: only)? (?:"?\w+"?\.)?"?(\w+)"?/;
   return [{ table: named.exec(text)?.[1], text }];
 }
 

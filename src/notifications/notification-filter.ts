@@ -71,8 +71,7 @@ function toSubset<Value>(
 
 /**
  * Selects notifications by an index: those with the IDs or of the tasks, the active ones, those with open requests, or
- * else all of the user. The
- * other conditions are checked for each of them.
+ * else all of the user. The other conditions are checked for each of them.
  */
 export function selectMatching(
   { param, has }: ReadParams<Omit<FilterInput, 'userId'>>,
