@@ -127,6 +127,32 @@ describe.skipIf(!hasBrowser)(
       await eventually(async () => expect(await page.locator('.badge').textContent()).toBe('1'));
     });
 
+    test('keeps the focus in the page when the button that has it vanishes', async () => {
+      for (const title of ['First', 'Second']) await publish(gateway, 'focus', 'task_failed', { title });
+      const page = await open(await serve('focus'));
+      const focused = page.locator('h1:focus, h2:focus');
+      const press = (name: string) => page.getByRole('button', { name, exact: true }).press('Enter');
+      await press('Dismiss: Second');
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['First']));
+      await press('Undo');
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Second', 'First']));
+      expect(await focused.allTextContents()).toEqual(['Second']);
+
+      await press('Dismiss: Second');
+      await press('Close message');
+      expect(await focused.allTextContents()).toEqual(['Inbox']);
+      await press('Dismiss: First');
+      await page.getByRole('link', { name: 'Workspaces' }).click();
+      await press('Undo');
+      expect(await focused.allTextContents()).toEqual(['Workspaces']);
+
+      await publish(gateway, 'focus', 'task_failed', { title: 'Third' });
+      await page.getByRole('link', { name: 'Inbox' }).click();
+      await press('Dismiss all');
+      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      expect(await focused.allTextContents()).toEqual(['Inbox']);
+    });
+
     test('shows earlier notifications when those that were shown have left the list', async () => {
       const published: string[] = [];
       for (let number = 1; number <= 22; number += 1)

@@ -50,6 +50,9 @@ export function Form({ action, isSending, submit, children }: FormProps) {
   );
 }
 
+/** Moves the focus to the title of the screen, for when the button that has it vanishes. */
+export const focusTitle = () => document.querySelector('h1')?.focus();
+
 type Toast = { text: string; isProblem?: boolean; undo?: () => void };
 
 /** Each toast has its own time, also if its text is that of the one before. */
@@ -81,15 +84,19 @@ export function ToastProvider({ children }: { children: ReactNode }) {
     (next: Toast) => setToast((last) => ({ ...next, number: (last?.number ?? 0) + 1 })),
     [],
   );
-  const close = () => setToast(undefined);
+  const clear = () => setToast(undefined);
+  const close = () => {
+    focusTitle();
+    clear();
+  };
   const undo = () => {
-    toast?.undo?.();
     close();
+    toast?.undo?.();
   };
   return (
     <ToastContext value={show}>
       {children}
-      <div className="toasts" role="status" onAnimationEnd={close}>
+      <div className="toasts" role="status" onAnimationEnd={clear}>
         {toast && (
           <div key={toast.number} className="toast" data-problem={toast.isProblem}>
             <p>{toast.text}</p>

@@ -1,6 +1,7 @@
 import { type NotificationCard as Card, isKnownNotification } from '@workspace-account/client';
 import { useDeliveries, useInboxClient, useNotification } from '@workspace-account/react';
-import { useId, useState } from 'react';
+import { useState } from 'react';
+import { flushSync } from 'react-dom';
 import { AnswerSection } from './answer-section.tsx';
 import { Button, Icon, useReport, useToast } from './controls.tsx';
 import { Loaded } from './screen.tsx';
@@ -9,18 +10,20 @@ import { describeKind, describeStatus, Time, toWords } from './texts.tsx';
 const MAX_LINES = 8;
 const MAX_CHARACTERS = 700;
 
+/** The ID of the element with a notification's title. */
+const titleId = (id: string) => `title-${id}`;
+
 type Props = { notification: Card; isListed: boolean };
 
 /** Shows a notification of any kind, with what the user can do. If it has left the list, it shows what became of it. */
 export function NotificationCard({ notification: listed, isListed }: Props) {
   const { notification = listed } = useNotification(isListed ? undefined : listed.id);
-  const titleId = useId();
   if (notification === null) return null;
   const { id, kind, title, task, projectName, createdAt, request, prUrl, projectRepoUrl } = notification;
   const { name, icon } = describeKind(kind);
   const status = describeStatus(notification);
   return (
-    <article className="card notification" data-kind={kind} aria-labelledby={titleId}>
+    <article className="card notification" data-kind={kind} aria-labelledby={titleId(id)}>
       <span className="card-icon">
         <Icon name={icon} />
       </span>
@@ -31,7 +34,7 @@ export function NotificationCard({ notification: listed, isListed }: Props) {
           <Time at={createdAt} />
           {status && <span className={request?.state === 'OPEN' ? 'waiting' : undefined}>{status}</span>}
         </p>
-        <h2 id={titleId} tabIndex={-1}>
+        <h2 id={titleId(id)} tabIndex={-1}>
           {title}
         </h2>
       </div>
@@ -68,7 +71,12 @@ function StatusButton({ notification: { id, title, status } }: { notification: C
   const { dismiss, restore } = useInboxClient();
   const showToast = useToast();
   const report = useReport();
-  const undo = () => report(restore(id));
+  const handleRestore = () => report(restore(id));
+  const undo = () => {
+    // The card is back at once, unless the user has left its list.
+    flushSync(() => void handleRestore());
+    document.getElementById(titleId(id))?.focus();
+  };
   const handleDismiss = (button: Element) => {
     // The focus goes to the card after, or before, the one that vanishes.
     const card = button.closest('.card');
@@ -77,7 +85,7 @@ function StatusButton({ notification: { id, title, status } }: { notification: C
     showToast({ text: `Dismissed: ${title}`, undo });
     void report(dismiss(id));
   };
-  if (status === 'DISMISSED') return <Button label="Restore" className="quiet" onClick={undo} />;
+  if (status === 'DISMISSED') return <Button label="Restore" className="quiet" onClick={handleRestore} />;
   if (status !== 'ACTIVE') return null;
   return (
     <Button label={`Dismiss: ${title}`} icon="x" onClick={(event) => handleDismiss(event.currentTarget)} />
