@@ -238,12 +238,15 @@ export function selectCountsOfUsers<Table extends string & keyof Tables>(
   return db.selectFrom(counts.as('counts')).select(['owner', 'count']);
 }
 
-/** Joins conditions by `and`; `undefined` if there are none. */
+/**
+ * Joins conditions that are checked for each record; `undefined` if there are none. `is true` keeps PostgreSQL from
+ * searching an index for them: while a table has no statistics, it could prefer an index of the records of all users.
+ */
 export function joinConditions(
   conditions: readonly (RawBuilder<boolean> | false)[],
 ): RawBuilder<boolean> | undefined {
   const given = conditions.filter((condition) => condition !== false);
-  return given.length === 0 ? undefined : sql`(${sql.join(given, sql` and `)})`;
+  return given.length === 0 ? undefined : sql`((${sql.join(given, sql` and `)}) is true)`;
 }
 
 /** Whether a record is between two positions, both exclusive. */

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openPipelinedPool, preparedPoolOptions } from '../../src/database/pool.ts';
+import { graphql, rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { countPages, explainAfter, explainAll } from '../support/plans.ts';
@@ -8,14 +9,14 @@ import { asMember, publish, resolve } from '../support/records.ts';
 import { acknowledge, answer, answers, restore } from '../support/requests.ts';
 import { openStream } from '../support/sse.ts';
 import { recordStatements } from '../support/statements.ts';
-import { member } from '../support/tokens.ts';
+import { member, platform } from '../support/tokens.ts';
 
 /*
  * PostgreSQL analyzes the tables of a new database after a minute. Until then, it plans by guesses. For one user, no
  * plan may read the records of all users. Autovacuum is off in tests.
  */
 
-/** The number of active notifications. An index of them has more than 200 pages. */
+/** The number of active notifications, and of workspaces. An index of the former has more than 200 pages. */
 const MANY = 20_000;
 
 /** The maximum number of pages that a statement of one user reads. */
@@ -33,6 +34,14 @@ async function fill(): Promise<void> {
                                created_at, updated_at)
      select 'user-' || n % 2000, 'n-' || n, 10 + n, 'task_failed', 'active', 'task-' || n, 'p', 'A title',
             '{"taskStatus":"errored"}', now(), now() - n * interval '1 s', now()
+       from generate_series(1, $1::int) n`,
+    [MANY],
+  );
+  await gateway.database.sql(
+    `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
+                            keep_active, created_at, updated_at)
+     select 'user-' || n % 2000, gen_random_uuid(), n, 'p', 'running', 'shared', 1, 1, 1, false,
+            now() - n * interval '1 s', now()
        from generate_series(1, $1::int) n`,
     [MANY],
   );
@@ -57,16 +66,54 @@ async function settle(): Promise<void> {
   await resolve(gateway, user, 'task-3');
 }
 
-test('publishing, settling, events and counts read few pages of a table that was not analyzed', async () => {
+/** Reads pages of lists by each filter. */
+async function list(): Promise<void> {
+  const filters = {
+    notifications: [
+      '',
+      'statuses: ACTIVE',
+      'statuses: [ACTIVE, DISMISSED]',
+      'kinds: TASK_FAILED',
+      'projectIds: "p"',
+      'taskIds: "task-3"',
+      'requestStates: OPEN',
+      'createdFrom: "2026-01-01T00:00:00Z", createdBefore: "2100-01-01T00:00:00Z"',
+    ],
+    workspaces: ['', 'statuses: RUNNING', 'projectIds: "p"'],
+  };
+  for (const [field, each] of Object.entries(filters)) {
+    for (const filter of each) {
+      for (const page of ['first: 5', 'last: 5'])
+        await asMember(
+          gateway,
+          user,
+          `{ ${field}(${page}, filter: { ${filter} }) { totalCount edges { cursor } } }`,
+        );
+    }
+  }
+  const lists =
+    'notifications(first: 5, filter: { kinds: TASK_FAILED }) { totalCount nodes { __typename } } workspaces(first: 5, filter: { statuses: RUNNING }) { totalCount nodes { id } }';
+  const users = `{ platform { users(first: 5) { nodes { ${lists} } } } }`;
+  expect((await graphql(gateway, users, {}, { token: await platform() })).errors).toEqual([]);
+  for (const path of [
+    '/user/notifications',
+    '/user/notifications?limit=5&offset=5&status=active',
+    '/user/workspaces',
+  ])
+    await rest(gateway, 'GET', path, { token: await member(user) });
+}
+
+test('publishing, settling, events, lists and counts read few pages of tables that were not analyzed', async () => {
   const sent = await recordStatements(async () => {
     await publishAndReceive();
     await settle();
-    await asMember(gateway, user, '{ notifications(first: 5, filter: { statuses: ACTIVE }) { totalCount } }');
+    await list();
   });
   const statements = sent.filter(
-    ({ text, values }) => text.includes('"notification"') && JSON.stringify(values).includes(user),
+    ({ text, values }) =>
+      /"(notification|workspace)"/.test(text) && JSON.stringify(values ?? []).includes(user),
   );
-  expect(statements.length).toBeGreaterThan(12);
+  expect(statements.length).toBeGreaterThan(50);
   const options = { url: gateway.database.url, poolSize: 1, timeoutMs: 30_000 };
   const pool = openPipelinedPool(options);
   const connection = await pool.connect();
