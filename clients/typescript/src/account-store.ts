@@ -1,8 +1,9 @@
+import type { AccountEvent } from './account-events.ts';
 import { type Change, showChanges } from './changes.ts';
 import { toGatewayError } from './gateway-error.ts';
 import { mutationDelay, retry } from './retries.ts';
 import type { AccountSession } from './session.ts';
-import { emptyState, type Sent, type State } from './state.ts';
+import { applyEvent, countChanges, emptyState, type Sent, type State } from './state.ts';
 
 /** Makes of a state what a reply changes. */
 type Apply<Data> = (state: State, data: Data, sent: Sent) => State;
@@ -30,6 +31,12 @@ export class AccountStore {
   /** Changes the state. */
   update(change: (state: State) => State): void {
     this.#set(change(this.#state), this.#changes);
+  }
+
+  /** Applies events. */
+  receive(events: readonly AccountEvent[]): void {
+    const apply = (state: State, event: AccountEvent) => this.#keepCounts(state, applyEvent(state, event));
+    this.#set(events.reduce(apply, this.#state), this.#changes);
   }
 
   /** Forgets everything. */
@@ -86,6 +93,16 @@ export class AccountStore {
     } finally {
       if (this.#queues.get(key) === sending) this.#queues.delete(key);
     }
+  }
+
+  /** Until the counts that follow an event, the shown ones stay, also if the event is that of a pending change. */
+  #keepCounts(before: State, after: State): State {
+    const { counts } = after;
+    const isCounted = counts === undefined || counts.value !== before.counts?.value;
+    if (isCounted || this.#changes.length === 0) return after;
+    const shown = countChanges(counts.value, before, showChanges(before, this.#changes));
+    const value = countChanges(shown, showChanges(after, this.#changes), after);
+    return { ...after, counts: { ...counts, value } };
   }
 
   #without(change: Change): readonly Change[] {

@@ -5,7 +5,12 @@ export type Position = { readonly createdAt: string; readonly id: string };
  * A record, or null after its deletion. `arrival` counts what the client has received, so that a reply can be compared
  * with what arrived since its request was sent.
  */
-type Entry<Item> = { readonly item: Item | null; readonly arrival: number };
+type Entry<Item> = {
+  readonly item: Item | null;
+  readonly arrival: number;
+  /** The state of which events brought the effects, if the record is ahead of them. */
+  readonly followed?: Item | undefined;
+};
 
 /** How far a list is loaded. Its records are those of the collection that match its filter, down to `end`. */
 type Extent<Filter> = {
@@ -59,8 +64,36 @@ export function putItem<Item, Filter>(
 ): Collection<Item, Filter> {
   const stored = collection.entries.get(id);
   const isComparable = item !== null && stored?.item != null && stored.arrival !== FORGOTTEN;
-  if (isComparable && isOlder(item, stored.item)) return collection;
-  return { ...collection, entries: new Map(collection.entries).set(id, { item, arrival }) };
+  const isLate = isComparable && isOlder(item, stored.item);
+  if (isLate && stored.followed === undefined) return collection;
+  const entry = isLate ? { ...stored, followed: item } : { item, arrival };
+  return { ...collection, entries: new Map(collection.entries).set(id, entry) };
+}
+
+/** Stores the state of a record that a reply brought before the events of its change, unless it is older. */
+export function putAhead<Item, Filter>(
+  collection: Collection<Item, Filter>,
+  rules: Rules<Item, Filter>,
+  id: string,
+  item: Item,
+  arrival: number,
+): Collection<Item, Filter> {
+  const stored = collection.entries.get(id);
+  const { entries } = putItem(collection, rules, id, item, arrival);
+  // If it is the stored state, its event was first. What is known from before a gap is replaced without one.
+  const isAhead = stored?.item != null && stored.arrival !== FORGOTTEN && rules.isOlder(stored.item, item);
+  const followed = stored?.followed ?? (isAhead ? stored.item : undefined);
+  const entry = entries.get(id);
+  if (entry === undefined || followed === undefined) return { ...collection, entries };
+  return { ...collection, entries: new Map(entries).set(id, { ...entry, followed }) };
+}
+
+/** Returns the records in the states of which events brought the effects. */
+export function selectFollowed<Item, Filter>(collection: Collection<Item, Filter>): Collection<Item, Filter> {
+  const entries = [...collection.entries].map(
+    ([id, { item, arrival, followed = item }]) => [id, { item: followed, arrival }] as const,
+  );
+  return { ...collection, entries: new Map(entries) };
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Inbox, InboxOptions } from './inbox-types.ts';
 import { createLiveEvents } from './live-events.ts';
 import { mutationDelay, queryDelay, retry } from './retries.ts';
 import { createSession } from './session.ts';
-import { applyEvents, forgetArrivals } from './state.ts';
+import { forgetArrivals } from './state.ts';
 import { execute } from './transport.ts';
 
 /** Creates the inbox of a user. Nothing happens before it is used: no request, timer, stream or lock. */
@@ -51,7 +51,7 @@ export function createInbox(options: InboxOptions): Inbox {
   }
 
   function onEvents(events: readonly AccountEvent[]): void {
-    store.update((state) => applyEvents(state, events));
+    store.receive(events);
     for (const { content } of events) {
       if (content.__typename === 'NotificationEvent')
         created.get(deliveriesKey(content.notification.id))?.invalidate();

@@ -6,9 +6,11 @@ import {
   forgetEntries,
   type Page,
   type Position,
+  putAhead,
   putItem,
   putPage,
   type Rules,
+  selectFollowed,
 } from './collection.ts';
 import { matchesNotification, matchesWorkspace } from './filters.ts';
 import type { NotificationFilter, WorkspaceFilter } from './generated/types.ts';
@@ -29,7 +31,7 @@ export type CountsWithCursor = Counts & { readonly cursor: string };
 
 /** What the gateway has said, without pending changes. */
 export type State = {
-  /** Counts what has arrived: replies and batches of events. */
+  /** Counts what has arrived: replies and events. */
   readonly arrivals: number;
   /** The arrivals before the last gap, in which changes were missed. */
   readonly gap: number;
@@ -76,29 +78,34 @@ export type Sent = { readonly since: number };
 
 const arrive = (state: State): State => ({ ...state, arrivals: state.arrivals + 1 });
 
-/** Applies events. Those of unknown content change nothing. */
-export function applyEvents(before: State, events: readonly AccountEvent[]): State {
-  let state = arrive(before);
+/** Applies an event. One of unknown content changes nothing. */
+export function applyEvent(before: State, { content }: AccountEvent): State {
+  const state = arrive(before);
   const arrival = state.arrivals;
-  for (const { content } of events) {
-    if (content.__typename === 'NotificationEvent') {
-      state = storeNotification(state, content.notification);
-    } else if (content.__typename === 'NotificationCounts') {
-      state = { ...state, counts: { value: content, arrival } };
-    } else if (content.__typename === 'WorkspaceEvent') {
-      const { workspaceId, workspace } = content;
-      const workspaces = putItem(state.workspaces, workspaceRules, workspaceId, workspace, arrival);
-      state = { ...state, workspaces };
-    } else if (content.__typename === 'EditorAuthEvent') {
-      state = { ...state, editorAuth: { value: content.editorAuth, arrival } };
-    }
+  if (content.__typename === 'NotificationEvent') return storeNotification(state, content.notification);
+  if (content.__typename === 'NotificationCounts') {
+    // They follow the events before them, but may be from before changes of the user whose events are still to come.
+    const followed = { notifications: selectFollowed(state.notifications) };
+    return { ...state, counts: { value: countChanges(content, followed, state), arrival } };
   }
+  if (content.__typename === 'WorkspaceEvent') {
+    const { workspaceId, workspace } = content;
+    const workspaces = putItem(state.workspaces, workspaceRules, workspaceId, workspace, arrival);
+    return { ...state, workspaces };
+  }
+  if (content.__typename === 'EditorAuthEvent')
+    return { ...state, editorAuth: { value: content.editorAuth, arrival } };
   return state;
 }
 
 const storeNotification = (state: State, card: NotificationCard): State => ({
   ...state,
   notifications: putItem(state.notifications, notificationRules, card.id, card, state.arrivals),
+});
+
+const storeAhead = (state: State, card: NotificationCard): State => ({
+  ...state,
+  notifications: putAhead(state.notifications, notificationRules, card.id, card, state.arrivals),
 });
 
 /** Applies the reply to a query of a notification; null if it does not exist, unless it has arrived since. */
@@ -189,7 +196,7 @@ export function forgetArrivals(before: State): State {
  */
 export function applyChanged(before: State, changed: readonly NotificationCard[], { since }: Sent): State {
   if (since < before.gap) return arrive(before);
-  const state = changed.reduce(storeNotification, arrive(before));
+  const state = changed.reduce(storeAhead, arrive(before));
   const { counts } = before;
   if (counts === undefined) return state;
   // What was known of the others is from before a gap, and the counts may be later.
