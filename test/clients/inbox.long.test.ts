@@ -220,6 +220,37 @@ test('queries a notification only if events have not kept it up to date', async 
   await eventually(() => expect(sent().filter((name) => name === 'Notification')).toHaveLength(3));
 });
 
+test('forgets dismissed notifications that no list shows, except for the latest', async () => {
+  const inbox = inboxes.open(proxy, 'forgets');
+  const list = inbox.notifications();
+  const all = inbox.notifications({});
+  watch(list);
+  await eventually(() => expect(list.get().data).toBeDefined());
+  const leave = all.subscribe(() => undefined);
+  await eventually(() => expect(all.get().data).toBeDefined());
+  leave();
+  const published: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const ids: string[] = [];
+    for (let number = 0; number < 100; number += 1)
+      ids.unshift((await publish(gateway, 'forgets', 'task_failed')).id);
+    await eventually(() => expect(shownIds(list)).toEqual(ids));
+    await dismissElsewhere(gateway, 'forgets', ids);
+    await eventually(() => expect(shownIds(list)).toEqual([]));
+    published.unshift(...ids);
+  }
+  const [latest = '', earliest = ''] = [published[0], published.at(-1)];
+  expect(inbox.notification(latest).get().data?.status).toBe('DISMISSED');
+  expect(inbox.notification(earliest).get().data).toBeUndefined();
+  expect(all.get().data).toBeUndefined();
+
+  // They are loaded when they are shown again.
+  const notification = watch(inbox.notification(earliest));
+  watch(all);
+  await eventually(() => expect(notification().data?.status).toBe('DISMISSED'));
+  await eventually(() => expect(shownIds(all)).toEqual(published.slice(0, 20)));
+});
+
 test('shows preferences, and changes of them at once', async () => {
   const inbox = inboxes.open(gateway, 'preferences');
   const preferences = watch(inbox.preferences);

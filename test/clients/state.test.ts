@@ -10,7 +10,7 @@ import {
   restoration,
   showChanges,
 } from '../../clients/typescript/src/changes.ts';
-import { selectList } from '../../clients/typescript/src/collection.ts';
+import { KEPT, selectList } from '../../clients/typescript/src/collection.ts';
 import { filterKey, matchesNotification } from '../../clients/typescript/src/filters.ts';
 import { GatewayError } from '../../clients/typescript/src/gateway-error.ts';
 import type { NotificationFilter } from '../../clients/typescript/src/generated/types.ts';
@@ -25,6 +25,7 @@ import {
   applyPreferences,
   emptyState,
   forgetArrivals,
+  forgetUnused,
   notificationRules,
   type State,
 } from '../../clients/typescript/src/state.ts';
@@ -283,6 +284,21 @@ describe('counts while a notification is being dismissed', () => {
   });
 });
 
+test('the memory of a list does not grow with the notifications that were dismissed', () => {
+  const filter: NotificationFilter = { statuses: ['ACTIVE'] };
+  const gateway = new AccountModel();
+  let state = load(filter, []);
+  for (let number = 0; number < 1000; number += 1) {
+    gateway.publish('TASK_FAILED', 'one');
+    const id = gateway.cards.at(-1)?.id ?? '';
+    if (number % 100 > 0) gateway.dismiss(id);
+    state = gateway.events.splice(0).reduce(applyEvent, state);
+    state = forgetUnused(state, (key) => key === filterKey(filter));
+  }
+  expect(select(state, filter)).toEqual(gateway.list(filter));
+  expect(state.notifications.entries.size).toBe(10 + KEPT);
+});
+
 describe('replies that arrive late', () => {
   test('a change of a notification that is known from before a gap does not change counts from after it', () => {
     const card = createCard({ id: 'old' });
@@ -431,6 +447,11 @@ class ModelClient {
     this.#query('counts', () => this.gateway.counts(), applyCounts);
   }
 
+  /** Forgets what is not used, except for some. */
+  forget(): void {
+    this.store.forgetUnused((key) => this.#loads.has(key), 2);
+  }
+
   change(id: string, change: Change, execute: () => NotificationCard | undefined): void {
     this.store
       .mutate(
@@ -529,6 +550,7 @@ const commonSteps: fc.Arbitrary<Step> = fc.oneof(
   filters.map((filter) => (client: ModelClient) => client.load(filter, 3)),
   filters.map((filter) => (client: ModelClient) => client.loadMore(filter)),
   fc.constant<Step>((client) => client.loadCounts()),
+  fc.constant<Step>((client) => client.forget()),
   ...progress,
 );
 

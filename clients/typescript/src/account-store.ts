@@ -3,7 +3,7 @@ import { type Change, showChanges } from './changes.ts';
 import { toGatewayError } from './gateway-error.ts';
 import { mutationDelay, retry } from './retries.ts';
 import type { AccountSession } from './session.ts';
-import { applyEvent, countChanges, emptyState, type Sent, type State } from './state.ts';
+import { applyEvent, countChanges, emptyState, forgetUnused, type Sent, type State } from './state.ts';
 
 /** Makes of a state what a reply changes. */
 type Apply<Data> = (state: State, data: Data, sent: Sent) => State;
@@ -15,6 +15,8 @@ export class AccountStore {
   #state = emptyState;
   #shown = emptyState;
   #changes: readonly Change[] = [];
+  /** How many queries have no reply yet. */
+  #queries = 0;
   /** The last mutation of each key. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
@@ -39,6 +41,12 @@ export class AccountStore {
     this.#set(events.reduce(apply, this.#state), this.#changes);
   }
 
+  /** Forgets what nobody uses, unless a reply is to come: it may be older than what would be forgotten. */
+  forgetUnused(isUsed: (key: string) => boolean, kept?: number): void {
+    if (this.#queries > 0 || this.#changes.length > 0) return;
+    this.update((state) => forgetUnused(state, isUsed, kept));
+  }
+
   /** Forgets everything. */
   clear(): void {
     this.#queues.clear();
@@ -52,9 +60,14 @@ export class AccountStore {
     signal: AbortSignal,
   ): Promise<void> {
     const since = this.#state.arrivals;
-    const data = await send(signal);
-    signal.throwIfAborted();
-    this.update((state) => apply(state, data, { since }));
+    this.#queries += 1;
+    try {
+      const data = await send(signal);
+      signal.throwIfAborted();
+      this.update((state) => apply(state, data, { since }));
+    } finally {
+      this.#queries -= 1;
+    }
   }
 
   /**

@@ -43,6 +43,9 @@ export type Page<Item> = {
 /** The arrival of what any reply or event replaces. */
 export const FORGOTTEN = -1;
 
+/** So many records stay that nobody uses: to be shown at once when the user returns to them. */
+export const KEPT = 200;
+
 export const emptyCollection = { entries: new Map(), lists: new Map() };
 
 /** Compares positions as lists sort them. The gateway compares the bytes of IDs, which differs only for rare characters. */
@@ -140,6 +143,37 @@ export function forgetEntries<Item, Filter>(collection: Collection<Item, Filter>
   return { ...collection, entries: new Map(entries) };
 }
 
+/**
+ * Drops the records that are not used, except for those that arrived last, and the unused lists that lack a record then.
+ */
+export function dropUnused<Item extends Position, Filter>(
+  collection: Collection<Item, Filter>,
+  rules: Rules<Item, Filter>,
+  isUsed: { list(key: string): boolean; record(id: string): boolean },
+  kept: number,
+): Collection<Item, Filter> {
+  const lists = [...collection.lists];
+  const used = lists.filter(([key]) => isUsed.list(key));
+  const unused = [...collection.entries].filter(
+    ([id, { item }]) => !isUsed.record(id) && !used.some(([, extent]) => isListed(item, extent, rules)),
+  );
+  if (unused.length <= kept) return collection;
+  const dropped = unused.sort(([, one], [, other]) => other.arrival - one.arrival).slice(kept);
+  const entries = new Map(collection.entries);
+  for (const [id] of dropped) entries.delete(id);
+  const isWhole = (extent: Extent<Filter>) => !dropped.some(([, { item }]) => isListed(item, extent, rules));
+  return { entries, lists: new Map(lists.filter(([, extent]) => isWhole(extent))) };
+}
+
+/** Whether a loaded list shows a record. */
+function isListed<Item extends Position, Filter>(
+  item: Item | null,
+  { filter, end }: Extent<Filter>,
+  { matches }: Rules<Item, Filter>,
+): item is Item {
+  return item !== null && isWithin(item, end) && matches(filter, item);
+}
+
 /** Whether a record arrived after the last gap, so that events have brought all its changes since. */
 export function isFollowed<Item, Filter>({ entries }: Collection<Item, Filter>, id: string): boolean {
   const entry = entries.get(id);
@@ -149,15 +183,14 @@ export function isFollowed<Item, Filter>({ entries }: Collection<Item, Filter>, 
 /** Returns the loaded records of a list, newest first; undefined if none was loaded. */
 export function selectList<Item extends Position, Filter>(
   { entries, lists }: Collection<Item, Filter>,
-  { matches }: Rules<Item, Filter>,
+  rules: Rules<Item, Filter>,
   key: string,
 ): readonly Item[] | undefined {
   const extent = lists.get(key);
   if (extent === undefined) return undefined;
-  const { filter, end } = extent;
   const items: Item[] = [];
   for (const { item } of entries.values()) {
-    if (item !== null && isWithin(item, end) && matches(filter, item)) items.push(item);
+    if (isListed(item, extent, rules)) items.push(item);
   }
   return items.sort(comparePositions);
 }

@@ -29,6 +29,7 @@ import {
   applyPreferences,
   applyWorkspaces,
   type ListOf,
+  notificationKey,
   notificationRules,
   type Sent,
   type State,
@@ -166,7 +167,7 @@ export function createResources(
   );
 
   const notification = remember((_key, id: string) =>
-    create<NotificationCard | null>(`notification ${id}`, {
+    create<NotificationCard | null>(notificationKey(id), {
       select: (state) => state.notifications.entries.get(id)?.item,
       isFresh: (state) => isFollowed(state.notifications, id),
       load: (signal) =>

@@ -52,6 +52,7 @@ export function createInbox(options: InboxOptions): Inbox {
 
   function onEvents(events: readonly AccountEvent[]): void {
     store.receive(events);
+    store.forgetUnused((key) => created.get(key)?.isUsed() ?? false);
     for (const { content } of events) {
       if (content.__typename === 'NotificationEvent')
         created.get(deliveriesKey(content.notification.id))?.invalidate();

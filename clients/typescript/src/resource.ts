@@ -31,6 +31,8 @@ export type ResourceContext<Shown> = {
 
 /** A resource, and what the inbox does with it. */
 export type ManagedResource<Data> = Resource<Data> & {
+  /** Whether there is a subscriber, or something is loading. */
+  isUsed(): boolean;
   /** Calls the listeners if what they see has changed. */
   refresh(): void;
   /** Marks what was loaded as outdated, and loads it again if there is a subscriber. */
@@ -116,6 +118,8 @@ export function createResource<Shown, Data>(
       const remove = listeners.add(listener);
       if (listeners.size === 1) {
         release = context.hold();
+        // It may have been forgotten since it was loaded.
+        if (source.select(context.shown()) === undefined) isOutdated = true;
         if (context.isLive() && source.isFresh?.(context.shown())) isOutdated = false;
         if (isOutdated && loading === undefined) void reload();
       }
@@ -128,6 +132,7 @@ export function createResource<Shown, Data>(
       };
     },
     reload,
+    isUsed: () => listeners.size > 0 || loading !== undefined,
     refresh() {
       if (listeners.size > 0 && select()) listeners.notify();
     },

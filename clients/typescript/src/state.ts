@@ -1,9 +1,11 @@
 import type { AccountEvent } from './account-events.ts';
 import {
   type Collection,
+  dropUnused,
   emptyCollection,
   FORGOTTEN,
   forgetEntries,
+  KEPT,
   type Page,
   type Position,
   putAhead,
@@ -173,6 +175,16 @@ export function applyPreferences(before: State, value: readonly Preference[], { 
   const state = arrive(before);
   if (state.preferences !== undefined && since < state.preferences.arrival) return state;
   return { ...state, preferences: { value, arrival: state.arrivals } };
+}
+
+/** Returns the key of a notification among all resources. */
+export const notificationKey = (id: string) => `notification ${id}`;
+
+/** Forgets notifications that no used resource shows, except for the latest. */
+export function forgetUnused(state: State, isUsed: (key: string) => boolean, kept = KEPT): State {
+  const used = { list: isUsed, record: (id: string) => isUsed(notificationKey(id)) };
+  const notifications = dropUnused(state.notifications, notificationRules, used, kept);
+  return notifications === state.notifications ? state : { ...state, notifications };
 }
 
 /** Marks everything as received before any reply or event to come, which are newer even if their times are not. */
