@@ -1,5 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
+import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -13,6 +15,7 @@ import {
   payloads,
   publish,
   putWorkspaces,
+  resolve,
   workspaceInput,
 } from '../support/records.ts';
 import { acknowledge, answer, answers, readNotification } from '../support/requests.ts';
@@ -151,6 +154,27 @@ describe.skipIf(!hasBrowser)(
       await press('Dismiss all');
       await page.getByRole('heading', { name: 'All caught up' }).waitFor();
       expect(await focused.allTextContents()).toEqual(['Inbox']);
+    });
+
+    test('shows no notification that left the list while events were missed', async () => {
+      await publish(gateway, 'gap', 'task_failed', { title: 'Stays' });
+      const task = { id: 'task-of-gap', projectId: 'project' };
+      await publish(gateway, 'gap', 'plan_requested', { title: 'Resolved before', task });
+      const page = await open(await serve('gap'));
+      await card(page, 'Resolved before').waitFor();
+      await waitForLive(page);
+      await resolve(gateway, 'gap', task.id);
+      await card(page, 'Resolved before').getByText('Answered elsewhere').first().waitFor();
+      await publish(gateway, 'gap', 'plan_requested', { title: 'Resolved meanwhile', task });
+      await card(page, 'Resolved meanwhile').waitFor();
+
+      const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
+      await renewEpoch(database.fork());
+      await database.close();
+      await resolve(gateway, 'gap', task.id);
+      await publish(gateway, 'gap', 'task_failed', { title: 'New' });
+      await card(page, 'New').waitFor();
+      expect(await cardTitles(page)).toEqual(['New', 'Resolved before', 'Stays']);
     });
 
     test('shows earlier notifications when those that were shown have left the list', async () => {

@@ -65,14 +65,20 @@ function List({ tab: { to, filter } }: { tab: Tab }) {
   );
 }
 
-/** Keeps what leaves a list in place, unless it was dismissed: no card vanishes under the user who is answering it. */
+/**
+ * Keeps what leaves a list in place, unless it was dismissed, or what became of it was missed: no card vanishes under the
+ * user who is answering it.
+ */
 function useStaying(listed: readonly Card[] | undefined) {
   const inbox = useInboxClient();
   const [before, setBefore] = useState<{ listed?: typeof listed; staying?: typeof listed }>({});
   if (before.listed === listed) return before.staying;
-  const isDismissed = (id: string) => inbox.notification(id).get().data?.status === 'DISMISSED';
+  const stays = (id: string) => {
+    const status = inbox.notification(id).get().data?.status;
+    return status !== undefined && status !== 'DISMISSED';
+  };
   const ids = new Set(listed?.map(({ id }) => id));
-  const left = before.staying?.filter(({ id }) => !ids.has(id) && !isDismissed(id)) ?? [];
+  const left = before.staying?.filter(({ id }) => !ids.has(id) && stays(id)) ?? [];
   // After a change of the account nothing is listed yet, and nothing stays.
   const staying =
     listed && [...listed, ...left].sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
