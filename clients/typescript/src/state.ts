@@ -156,25 +156,32 @@ export function applyWorkspaces(
   return { ...state, workspaces: putPage(state.workspaces, workspaceRules, list, page, times) };
 }
 
+/** Returns the arrived value after a reply: that of the reply, unless a later one has arrived since it was requested. */
+function arriveReply<Value>(
+  known: Arrived<Value> | undefined,
+  value: Value,
+  { since }: Sent,
+  arrival: number,
+): Arrived<Value> {
+  return known !== undefined && since < known.arrival ? known : { value, arrival };
+}
+
 /** Applies the reply to a query of the counts, unless an event brought counts since. */
-export function applyCounts(before: State, value: CountsWithCursor, { since }: Sent): State {
+export function applyCounts(before: State, value: CountsWithCursor, sent: Sent): State {
   const state = arrive(before);
-  if (state.counts !== undefined && since < state.counts.arrival) return state;
-  return { ...state, counts: { value, arrival: state.arrivals } };
+  return { ...state, counts: arriveReply(state.counts, value, sent, state.arrivals) };
 }
 
 /** Applies the reply to a query of the connection of the editor, unless an event brought it since. */
-export function applyEditorAuth(before: State, value: EditorConnection, { since }: Sent): State {
+export function applyEditorAuth(before: State, value: EditorConnection, sent: Sent): State {
   const state = arrive(before);
-  if (state.editorAuth !== undefined && since < state.editorAuth.arrival) return state;
-  return { ...state, editorAuth: { value, arrival: state.arrivals } };
+  return { ...state, editorAuth: arriveReply(state.editorAuth, value, sent, state.arrivals) };
 }
 
 /** Applies a reply with the preferences, unless later ones have arrived since its request was sent. */
-export function applyPreferences(before: State, value: readonly Preference[], { since }: Sent): State {
+export function applyPreferences(before: State, value: readonly Preference[], sent: Sent): State {
   const state = arrive(before);
-  if (state.preferences !== undefined && since < state.preferences.arrival) return state;
-  return { ...state, preferences: { value, arrival: state.arrivals } };
+  return { ...state, preferences: arriveReply(state.preferences, value, sent, state.arrivals) };
 }
 
 /** Returns the key of a notification among all resources. */
