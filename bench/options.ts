@@ -20,7 +20,7 @@ export type Options = {
 
 const USAGE = `[--quick] [--only <name>]... [--without <piece>]... [--rounds <n>] [--seconds <n>] [--profile <folder>]`;
 
-/** Node.js takes about so long to optimize the gateway: a list then takes two thirds of the CPU time of the first seconds. */
+/** The time in which Node.js optimizes the gateway. A list then takes two thirds of the CPU time of the first seconds. */
 const WARM_UP_SECONDS = 12;
 
 /** The defaults of `--rounds` and `--seconds`. */

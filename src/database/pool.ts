@@ -20,8 +20,8 @@ const SILENCE_MARGIN_MS = 1000;
  * The planner's settings for prepared statements, which find rows by indexes. Without the first two, PostgreSQL scans the
  * whole table in two cases: one user owns most of the table (even if the other conditions match no record), or the table
  * was small when the statement was prepared. No statement is long enough for JIT compilation to pay. A generic plan is as
- * good as a plan for the values, and PostgreSQL would plan a page anew each time because it knows only then how many
- * records the page has.
+ * good as a plan for the values. PostgreSQL would otherwise plan every page again, because only the values contain the
+ * size of the page.
  */
 const BY_INDEX = [
   'enable_seqscan=off',

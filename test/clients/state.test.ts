@@ -10,7 +10,7 @@ import {
   restoration,
   showChanges,
 } from '../../clients/typescript/src/changes.ts';
-import { KEPT, selectList } from '../../clients/typescript/src/collection.ts';
+import { MAX_UNUSED, selectList } from '../../clients/typescript/src/collection.ts';
 import { filterKey, matchesNotification } from '../../clients/typescript/src/filters.ts';
 import { GatewayError } from '../../clients/typescript/src/gateway-error.ts';
 import type { NotificationFilter } from '../../clients/typescript/src/generated/types.ts';
@@ -296,7 +296,7 @@ test('the memory of a list does not grow with the notifications that were dismis
     state = forgetUnused(state, (key) => key === filterKey(filter));
   }
   expect(select(state, filter)).toEqual(gateway.list(filter));
-  expect(state.notifications.entries.size).toBe(10 + KEPT);
+  expect(state.notifications.entries.size).toBe(10 + MAX_UNUSED);
 });
 
 describe('replies that arrive late', () => {

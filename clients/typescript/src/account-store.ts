@@ -15,7 +15,7 @@ export class AccountStore {
   #state = emptyState;
   #shown = emptyState;
   #changes: readonly Change[] = [];
-  /** How many queries have no reply yet. */
+  /** The number of queries without a reply. */
   #queries = 0;
   /** The last mutation of each key. */
   readonly #queues = new Map<string, Promise<unknown>>();
@@ -41,7 +41,7 @@ export class AccountStore {
     this.#set(events.reduce(apply, this.#state), this.#changes);
   }
 
-  /** Forgets what nobody uses, unless a reply is to come: it may be older than what would be forgotten. */
+  /** Forgets what nobody uses, unless a reply is pending: it may be older than what would be forgotten. */
   forgetUnused(isUsed: (key: string) => boolean, kept?: number): void {
     if (this.#queries > 0 || this.#changes.length > 0) return;
     this.update((state) => forgetUnused(state, isUsed, kept));
@@ -108,7 +108,7 @@ export class AccountStore {
     }
   }
 
-  /** Until the counts that follow an event, the shown ones stay, also if the event is that of a pending change. */
+  /** Keeps the shown counts after an event until the next ones arrive, also if the event is that of a pending change. */
   #keepCounts(before: State, after: State): State {
     const { counts } = after;
     const isCounted = counts === undefined || counts.value !== before.counts?.value;

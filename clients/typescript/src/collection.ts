@@ -8,7 +8,7 @@ export type Position = { readonly createdAt: string; readonly id: string };
 type Entry<Item> = {
   readonly item: Item | null;
   readonly arrival: number;
-  /** The state of which events brought the effects, if the record is ahead of them. */
+  /** The latest state that an event brought, if a reply brought a later one. */
   readonly followed?: Item | undefined;
 };
 
@@ -43,8 +43,8 @@ export type Page<Item> = {
 /** The arrival of what any reply or event replaces. */
 export const FORGOTTEN = -1;
 
-/** So many records stay that nobody uses: to be shown at once when the user returns to them. */
-export const KEPT = 200;
+/** The maximum number of unused records that are kept, so that they are shown at once when the user returns to them. */
+export const MAX_UNUSED = 200;
 
 export const emptyCollection = { entries: new Map(), lists: new Map() };
 
@@ -91,7 +91,7 @@ export function putAhead<Item, Filter>(
   return { ...collection, entries: new Map(entries).set(id, { ...entry, followed }) };
 }
 
-/** Returns the records in the states of which events brought the effects. */
+/** Returns the records in the latest states that events brought. */
 export function selectFollowed<Item, Filter>(collection: Collection<Item, Filter>): Collection<Item, Filter> {
   const entries = [...collection.entries].map(
     ([id, { item, arrival, followed = item }]) => [id, { item: followed, arrival }] as const,
@@ -144,7 +144,7 @@ export function forgetEntries<Item, Filter>(collection: Collection<Item, Filter>
 }
 
 /**
- * Drops the records that are not used, except for those that arrived last, and the unused lists that lack a record then.
+ * Deletes the unused records, except for the `kept` that arrived last, and the unused lists that contained a deleted one.
  */
 export function dropUnused<Item extends Position, Filter>(
   collection: Collection<Item, Filter>,

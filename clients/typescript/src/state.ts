@@ -5,7 +5,7 @@ import {
   emptyCollection,
   FORGOTTEN,
   forgetEntries,
-  KEPT,
+  MAX_UNUSED,
   type Page,
   type Position,
   putAhead,
@@ -188,7 +188,7 @@ export function applyPreferences(before: State, value: readonly Preference[], se
 export const notificationKey = (id: string) => `notification ${id}`;
 
 /** Forgets notifications that no used resource shows, except for the latest. */
-export function forgetUnused(state: State, isUsed: (key: string) => boolean, kept = KEPT): State {
+export function forgetUnused(state: State, isUsed: (key: string) => boolean, kept = MAX_UNUSED): State {
   const used = { list: isUsed, record: (id: string) => isUsed(notificationKey(id)) };
   const notifications = dropUnused(state.notifications, notificationRules, used, kept);
   return notifications === state.notifications ? state : { ...state, notifications };
