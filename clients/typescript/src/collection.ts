@@ -91,10 +91,10 @@ export function putAhead<Item, Filter>(
   return { ...collection, entries: new Map(entries).set(id, { ...entry, followed }) };
 }
 
-/** Returns the records in the latest states that events brought. */
+/** Returns the records of which a reply brought a later state than events, in the latest states that events brought. */
 export function selectFollowed<Item, Filter>(collection: Collection<Item, Filter>): Collection<Item, Filter> {
-  const entries = [...collection.entries].map(
-    ([id, { item, arrival, followed = item }]) => [id, { item: followed, arrival }] as const,
+  const entries = [...collection.entries].flatMap(([id, { followed, arrival }]) =>
+    followed === undefined ? [] : [[id, { item: followed, arrival }] as const],
   );
   return { ...collection, entries: new Map(entries) };
 }
