@@ -4,6 +4,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
+import { rest } from '../support/client.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -19,7 +20,7 @@ import {
   workspaceInput,
 } from '../support/records.ts';
 import { acknowledge, answer, answers, readNotification } from '../support/requests.ts';
-import { signToken } from '../support/tokens.ts';
+import { member, signToken } from '../support/tokens.ts';
 import { startWebApp, type WebApp } from '../support/web-app.ts';
 
 if (!hasBrowser) process.stdout.write('inbox-app.test.ts: chromium was not found on the PATH, skipping.\n');
@@ -425,9 +426,11 @@ describe.skipIf(!hasBrowser)(
     });
 
     test('counts down when a limit is exceeded, and then recovers', async () => {
-      const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '3' });
+      const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '20' });
       const page = await open(await serve('limited', { at: limited }));
       await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      const token = await member('limited');
+      for (let reads = 0; reads < 20; reads += 1) await rest(limited, 'GET', '/user/workspaces', { token });
       await page.getByRole('link', { name: 'Workspaces' }).click();
       await page.getByText(/Too many requests\. Trying again in \d+ s\./).waitFor();
       await page.getByRole('heading', { name: 'No workspaces' }).waitFor({ timeout: 70_000 });
