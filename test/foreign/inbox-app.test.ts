@@ -155,6 +155,18 @@ describe.skipIf(!hasBrowser)(
       await press('Dismiss all');
       await page.getByRole('heading', { name: 'All caught up' }).waitFor();
       expect(await focused.allTextContents()).toEqual(['Inbox']);
+
+      let isRefused = true;
+      await page.route('**/graphql', (route) => {
+        if (!isRefused || !route.request().postData()?.includes('query Workspaces(')) return route.continue();
+        isRefused = false;
+        return route.fulfill({ json: { errors: [{ message: 'No', extensions: { code: 'FORBIDDEN' } }] } });
+      });
+      await page.reload();
+      await page.getByRole('link', { name: 'Workspaces' }).click();
+      await press('Try again');
+      await page.getByRole('heading', { name: 'No workspaces' }).waitFor();
+      expect(await focused.allTextContents()).toEqual(['Workspaces']);
     });
 
     test('shows no notification that left the list while events were missed', async () => {
@@ -444,8 +456,9 @@ describe.skipIf(!hasBrowser)(
           previewText: 'A preview',
         });
       const page = await open(await serve('many'));
-      await page.getByRole('button', { name: 'Show earlier' }).click();
+      await page.getByRole('button', { name: 'Show earlier' }).press('Enter');
       await card(page, 'Number 1').waitFor();
+      expect(await page.locator('h2:focus').allTextContents()).toEqual(['Number 2']);
       expect(await page.getByRole('article').count()).toBe(21);
       expect(await page.getByRole('button', { name: 'Show earlier' }).count()).toBe(0);
 

@@ -53,6 +53,14 @@ export function Form({ action, isSending, submit, children }: FormProps) {
 /** Moves the focus to the title of the screen, for when the button that has it vanishes. */
 export const focusTitle = () => document.querySelector('h1')?.focus();
 
+/** Moves the focus from a button that vanishes to the heading before it, so that the next Tab continues there. */
+export function focusHeadingBefore(button: Element): void {
+  const headings = [...document.querySelectorAll<HTMLElement>('h1, h2[tabindex]')];
+  const isBefore = (heading: Element) =>
+    (heading.compareDocumentPosition(button) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+  headings.findLast(isBefore)?.focus();
+}
+
 type Toast = { text: string; isProblem?: boolean; undo?: () => void };
 
 /** Each toast has its own time, also if its text is that of the one before. */

@@ -26,7 +26,7 @@ function WorkspaceItem({ projectId, status, gitRef, errorMessage, keepActive, up
   const { cpus, cpuKind, memoryMb, volumeSizeGb, gpuKind } = hardware;
   return (
     <li className="card workspace">
-      <h2>{projectId}</h2>
+      <h2 tabIndex={-1}>{projectId}</h2>
       <span className="pill" data-tone={status}>
         {toWords(status)}
       </span>
