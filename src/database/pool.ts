@@ -35,7 +35,7 @@ export function preparedPoolOptions(options: PoolOptions): PoolConfig {
   return poolOptions({ ...options, url: withSettings(options.url, ...BY_INDEX) });
 }
 
-/** Returns the options of every pool. Each wait has a timeout, so that a pool recovers from an outage by itself. */
+/** Returns the options of every connection. Each wait has a timeout, so that a pool recovers from an outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
     // PostgreSQL writes timestamps in the session's time zone; they are parsed as UTC.
@@ -45,9 +45,10 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
     statement_timeout: timeoutMs,
     lock_timeout: timeoutMs,
     idle_in_transaction_session_timeout: timeoutMs,
+    // Finds idle connections that are dead.
     keepAlive: true,
+    keepAliveInitialDelayMillis: timeoutMs,
     types: { getTypeParser },
-    stream: () => socketWithIdleTimeout(timeoutMs + SILENCE_MARGIN_MS),
   };
 }
 
@@ -60,9 +61,9 @@ function withSettings(url: string, ...settings: string[]): string {
   return address.href;
 }
 
-/** Opens a pool for transactions whose statements are pipelined. */
+/** Opens a pool for transactions whose statements are pipelined. One connection stays open, for the next change. */
 export function openPipelinedPool(options: PoolOptions): Pool {
-  return openPool({ ...preparedPoolOptions(options), pipeline: true });
+  return openPool({ ...preparedPoolOptions(options), min: 1, pipeline: true });
 }
 
 /** Opens the pool of MikroORM. */
@@ -70,12 +71,18 @@ export function openMainPool(options: PoolOptions): Pool {
   return openPool({ ...poolOptions(options), max: Math.ceil(options.poolSize / 2) });
 }
 
-/** Opens a pool whose lost connections do not end the process. */
+/** Opens a pool whose lost connections do not end the process. A connection that is silent while in use is broken. */
 export function openPool(options: PoolConfig): Pool {
   const pool = new Pool(options);
+  const silenceMs = (options.connectionTimeoutMillis ?? 0) + SILENCE_MARGIN_MS;
   // Without listeners, the `error` event would end the process. Running statements are rejected in any case.
   pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    breakOnTimeout(client);
+  });
+  pool.on('acquire', (client) => setSilenceTimeout(client, silenceMs));
+  pool.on('release', (_error, client) => setSilenceTimeout(client, 0));
   return pool;
 }
 
@@ -89,17 +96,20 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
   return parsers.get(type) ?? types.getTypeParser(type, format);
 }
 
+// pg does not document a client's socket. Only the next four functions use it.
+
 /**
- * Creates a socket that is destroyed when nothing was read or written for some time. With a query timeout instead, pg
- * would return a dead connection to the pool, where the next query would wait on it.
+ * Breaks a connection when its silence times out. After a query timeout, pg would instead return a dead connection to the
+ * pool, where the next query would wait on it.
  */
-function socketWithIdleTimeout(silenceMs: number): Socket {
-  const socket = new Socket();
-  const onTimeout = () => socket.destroy(new Error(`The database sent nothing for ${silenceMs} ms.`));
-  return socket.setTimeout(silenceMs, onTimeout);
+function breakOnTimeout({ connection: { stream } }: PoolClient): void {
+  stream.on('timeout', () => stream.destroy(new Error('The database sent nothing before the timeout.')));
 }
 
-// pg does not document a client's socket. Only the next two functions use it.
+/** Sets how long nothing may be read or written until the connection times out; 0 if it does not. */
+function setSilenceTimeout({ connection: { stream } }: PoolClient, milliseconds: number): void {
+  if (stream instanceof Socket) stream.setTimeout(milliseconds);
+}
 
 /** Keeps the statements of a client from being sent until the returned function is called. They share one write. */
 export function holdWrites({ connection: { stream } }: PoolClient): () => void {

@@ -41,7 +41,7 @@ export function createPreparedStatementCheck(options: PoolOptions): () => Promis
 }
 
 async function prepareOnce(options: PoolOptions): Promise<void> {
-  const client = new pg.Client(poolOptions(options));
+  const client = new pg.Client({ ...poolOptions(options), query_timeout: options.timeoutMs });
   client.on('error', () => undefined);
   try {
     await client.connect();

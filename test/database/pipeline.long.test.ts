@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import { Pipeline } from '../../src/database/pipeline.ts';
 import { poolOptions } from '../../src/database/pool.ts';
 import { rest } from '../support/client.ts';
@@ -129,6 +130,25 @@ describe('a pipeline', () => {
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid()`,
     );
+});
+
+test('connections for reads and changes stay open while they are idle', async () => {
+  const opened = await openDatabase({ url: database.url, poolSize: 3, timeoutMs: 500 });
+  const text = 'select pg_backend_pid() as pid';
+  const askPids = async () => [
+    ...(await opened.changes.query(text)).rows,
+    ...(await opened.short.query({ text })),
+    ...(await opened.long.query({ text })),
+  ];
+  const pids = await askPids();
+  // A connection in use would be broken after this time.
+  const idle = `select pid from pg_stat_activity where state = 'idle' and state_change < now() - interval '2 s'
+                   and pid = any($1)`;
+  await eventually(async () =>
+    expect(await database.sql(idle, [pids.map(({ pid }) => pid)])).toHaveLength(pids.length),
+  );
+  expect(await askPids()).toEqual(pids);
+  await opened.close();
 });
 
 describe('a read', () => {
