@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
-import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../values/time.ts';
 
 /** The options of a database's pools. */
@@ -96,7 +97,7 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
   return parsers.get(type) ?? types.getTypeParser(type, format);
 }
 
-// pg does not document a client's socket. Only the next four functions use it.
+// pg does not document a client's socket. Only the next functions, up to `endSession`, use it.
 
 /**
  * Breaks a connection when its silence times out. After a query timeout, pg would instead return a dead connection to the
@@ -117,9 +118,15 @@ export function holdWrites({ connection: { stream } }: PoolClient): () => void {
   return () => stream.uncork();
 }
 
-/** Breaks a connection. The statements on it fail, and the pool opens another. */
-export function breakConnection({ connection: { stream } }: PoolClient): void {
+/** Breaks a connection. The statements on it fail, and its pool, if any, opens another. */
+export function breakConnection({ connection: { stream } }: Pick<Client, 'connection'>): void {
   stream.destroy();
+}
+
+/** Ends a database session within the timeout, even if the server does not respond. */
+export async function endSession(client: Client, timeoutMs: number): Promise<void> {
+  await Promise.race([client.end(), pause(timeoutMs, undefined, { ref: false })]).catch(() => undefined);
+  breakConnection(client);
 }
 
 /**

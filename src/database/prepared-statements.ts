@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { readSystemErrorCode } from '../errors/failure.ts';
-import { type PoolOptions, poolOptions } from './pool.ts';
+import { endSession, type PoolOptions, poolOptions } from './pool.ts';
 
 /** How long a success counts, because each check opens connections. */
 const VALID_MS = 60_000;
@@ -47,6 +47,6 @@ async function prepareOnce(options: PoolOptions): Promise<void> {
     await client.connect();
     await client.query({ name: 'gateway_readiness', text: 'select 1' });
   } finally {
-    await client.end().catch(() => undefined);
+    await endSession(client, options.timeoutMs);
   }
 }

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import { breakConnection, endSession } from '../database/pool.ts';
 import { CHANNEL } from './announcement.ts';
 
 /** A database session that only sends announcements. Connects on first use, and reconnects after a failure. */
@@ -27,7 +27,7 @@ export function createAnnouncingSession(url: string, timeoutMs: number): Announc
         await client.query(transaction);
       } catch (error) {
         // The transaction may still be open.
-        client.connection.stream.destroy();
+        breakConnection(client);
         throw error;
       }
     },
@@ -58,10 +58,4 @@ async function connect(url: string, timeoutMs: number, onEnd: () => void): Promi
     onEnd();
     throw error;
   }
-}
-
-/** Ends a database session within the timeout, even if the server does not respond. */
-export async function endSession(client: pg.Client, timeoutMs: number): Promise<void> {
-  await Promise.race([client.end(), pause(timeoutMs, undefined, { ref: false })]).catch(() => undefined);
-  client.connection.stream.destroy();
 }

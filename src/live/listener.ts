@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import { endSession } from '../database/pool.ts';
 import type { Log } from '../log.ts';
 import { type Announcement, CHANNEL, parsePayload } from './announcement.ts';
-import { endSession } from './announcing-session.ts';
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
