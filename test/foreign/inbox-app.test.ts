@@ -1,11 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
-import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
 import { rest } from '../support/client.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createTestDatabase, renewEpochOf } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { buildInboxApp } from '../support/inbox-app.ts';
@@ -181,9 +179,7 @@ describe.skipIf(!hasBrowser)(
       await publish(gateway, 'gap', 'plan_requested', { title: 'Resolved meanwhile', task });
       await card(page, 'Resolved meanwhile').waitFor();
 
-      const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
-      await renewEpoch(database.fork());
-      await database.close();
+      await renewEpochOf(gateway.database);
       await resolve(gateway, 'gap', task.id);
       await publish(gateway, 'gap', 'task_failed', { title: 'New' });
       await card(page, 'New').waitFor();

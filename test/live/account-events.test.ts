@@ -7,9 +7,8 @@ import {
   formatAccountCursor,
   parseAccountCursor,
 } from '../../src/account-events/account-cursor.ts';
-import { openDatabase } from '../../src/database/database.ts';
-import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 import { rest } from '../support/client.ts';
+import { renewEpochOf } from '../support/database.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import {
@@ -248,9 +247,7 @@ describe('a cursor that cannot be resumed begins a stream now, and says so', () 
     await publish(gateway, user);
     const stream = await open(user);
     const { cursor } = await take(stream);
-    const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
-    await renewEpoch(database.fork());
-    await database.close();
+    await renewEpochOf(gateway.database);
     await publish(gateway, user);
     expect(await stream.ended).toBe('complete');
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
+import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 
 /** A database of the tests. */
 export type TestDatabase = {
@@ -31,6 +32,13 @@ export async function openTestDatabase(poolSize: number) {
     await database.drop();
   };
   return { database, opened, locker, close };
+}
+
+/** Renews the epoch of a database, as the command does. */
+export async function renewEpochOf({ url }: Pick<TestDatabase, 'url'>): Promise<void> {
+  const opened = await openDatabase({ url, poolSize: 1, timeoutMs: 5000 });
+  await renewEpoch(opened.fork());
+  await opened.close();
 }
 
 /** Creates a database without tables. */
