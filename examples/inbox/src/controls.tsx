@@ -1,5 +1,13 @@
 import { GatewayError } from '@workspace-account/client';
-import { type ComponentProps, createContext, type ReactNode, useCallback, useContext, useState } from 'react';
+import {
+  type ComponentProps,
+  createContext,
+  type MouseEvent,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useState,
+} from 'react';
 import { describeError } from './texts.tsx';
 
 const PATHS = {
@@ -50,16 +58,19 @@ export function Form({ action, isSending, submit, children }: FormProps) {
   );
 }
 
-/** Moves the focus to the title of the screen, for when the button that has it vanishes. */
-export const focusTitle = () => document.querySelector('h1')?.focus();
-
-/** Moves the focus from a button that vanishes to the heading before it, so that the next Tab continues there. */
-export function focusHeadingBefore(button: Element): void {
-  const headings = [...document.querySelectorAll<HTMLElement>('h1, h2[tabindex]')];
-  const isBefore = (heading: Element) =>
-    (heading.compareDocumentPosition(button) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
-  headings.findLast(isBefore)?.focus();
-}
+/**
+ * Returns a handler of a button that vanishes when it is pressed. The focus moves to the heading before the button, so
+ * that the next Tab continues there.
+ */
+export const leaving =
+  (act: () => unknown) =>
+  ({ currentTarget }: MouseEvent) => {
+    const headings = [...document.querySelectorAll<HTMLElement>('h1, h2[tabindex]')];
+    const isBefore = (heading: Element) =>
+      (heading.compareDocumentPosition(currentTarget) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+    headings.findLast(isBefore)?.focus();
+    act();
+  };
 
 type Toast = { text: string; isProblem?: boolean; undo?: () => void };
 
@@ -94,7 +105,8 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   );
   const clear = () => setToast(undefined);
   const close = () => {
-    focusTitle();
+    // Toasts are behind everything else, so the heading before them is not where the user was.
+    document.querySelector('h1')?.focus();
     clear();
   };
   const undo = () => {

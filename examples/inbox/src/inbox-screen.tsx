@@ -1,7 +1,7 @@
 import type { NotificationCard as Card, NotificationFilter } from '@workspace-account/client';
 import { useCounts, useInbox, useInboxClient } from '@workspace-account/react';
 import { useEffect, useState } from 'react';
-import { Button, focusTitle, useReport } from './controls.tsx';
+import { Button, leaving, useReport } from './controls.tsx';
 import { NotificationCard } from './notification-card.tsx';
 import { Empty, Loaded, Screen } from './screen.tsx';
 
@@ -21,12 +21,8 @@ export function InboxScreen({ tab }: { tab: string }) {
   const { dismissAll } = useInboxClient();
   const report = useReport();
   const shown = TABS.find(({ to }) => to === tab) ?? ACTIVE;
-  const handleDismissAll = () => {
-    focusTitle();
-    void report(dismissAll());
-  };
   const dismissButton = shown === ACTIVE && counts !== undefined && counts.total > 1 && (
-    <Button label="Dismiss all" className="quiet" onClick={handleDismissAll} />
+    <Button label="Dismiss all" className="quiet" onClick={leaving(() => report(dismissAll()))} />
   );
   return (
     <Screen title="Inbox" action={dismissButton}>

@@ -1,7 +1,7 @@
 import type { GatewayError } from '@workspace-account/client';
 import type { Loading, UseInbox } from '@workspace-account/react';
-import type { MouseEvent, ReactNode } from 'react';
-import { Button, focusHeadingBefore, Icon, type IconName } from './controls.tsx';
+import type { ReactNode } from 'react';
+import { Button, Icon, type IconName, leaving } from './controls.tsx';
 import { Countdown, describeError } from './texts.tsx';
 
 const focus = (heading: HTMLElement | null) => heading?.focus();
@@ -29,16 +29,14 @@ type LoadedProps = { of: Loading & Partial<UseInbox>; isMissing: boolean; childr
 /** Shows loaded data: before, outlines of cards; after a failure, the reason; at the end, a button for more. */
 export function Loaded({ of, isMissing, children }: LoadedProps) {
   const { error, reload, isLoading, hasMore, loadMore } = of;
-  const handleMore = ({ currentTarget }: MouseEvent) => {
-    focusHeadingBefore(currentTarget);
-    void loadMore?.();
-  };
   return (
     <>
       {error && <Failure error={error} retry={reload} />}
       {isMissing && !error && <div className="skeleton" role="status" aria-label="Loading" />}
       {children}
-      {hasMore && <Button label="Show earlier" className="more" disabled={isLoading} onClick={handleMore} />}
+      {hasMore && loadMore && (
+        <Button label="Show earlier" className="more" disabled={isLoading} onClick={leaving(loadMore)} />
+      )}
     </>
   );
 }
@@ -55,17 +53,15 @@ export const Empty = ({ icon, title, text }: { icon: IconName; title: string; te
 /** Shows why something failed, and when it is tried again: by the client if there is `retry`, otherwise by the user. */
 export function Failure({ error, retry }: { error: GatewayError; retry?: () => void }) {
   const isFinal = error.code === 'ORG_MEMBERSHIP_REQUIRED';
-  const handleRetry = ({ currentTarget }: MouseEvent) => {
-    focusHeadingBefore(currentTarget);
-    retry?.();
-  };
   return (
     <div className={isFinal ? 'failure note' : 'failure'} role="alert">
       <p>
         {describeError(error)}{' '}
         <Countdown text={retry ? 'Trying again in' : 'Try again in'} until={error.retryAt} />
       </p>
-      {retry && !isFinal && error.retryAt === undefined && <Button label="Try again" onClick={handleRetry} />}
+      {retry && !isFinal && error.retryAt === undefined && (
+        <Button label="Try again" onClick={leaving(retry)} />
+      )}
     </div>
   );
 }
