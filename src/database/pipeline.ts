@@ -1,4 +1,4 @@
-import type { Pool, PoolClient, PoolConfig, QueryConfig, QueryResultRow } from 'pg';
+import type { Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { readSystemErrorCode } from '../errors/failure.ts';
 import { breakConnection, holdWrites, openPool } from './pool.ts';
 
@@ -124,7 +124,11 @@ function send<Row extends QueryResultRow>(lease: Lease, client: PoolClient, stat
     setImmediate(flush, lease);
   }
   lease.unsent += 1;
-  const result = client.query<Row>(statement);
+  // With a callback, because pg's own promise keeps the result of each pipelined statement in memory until the next major
+  // garbage collection.
+  const result = new Promise<QueryResult<Row>>((resolve, reject) => {
+    client.query<Row>(statement, (error, found) => (error ? reject(error) : resolve(found)));
+  });
   if (lease.unsent === MAX_STATEMENTS_PER_WRITE) flush(lease);
   return result;
 }
