@@ -1,13 +1,13 @@
 import { accountRead, platform } from '../auth/access.ts';
 import type { Context } from '../context.ts';
-import { builder, toEnumValues } from '../graphql/builder.ts';
+import { builder, columnsOf, toEnumValues } from '../graphql/builder.ts';
 import { countNested } from '../graphql/nested-list.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { reads } from '../graphql/selected-fields.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { UserNotification } from '../notifications/notification-type.graphql.ts';
+import type { SelectedNotification } from '../notifications/notifications.ts';
 import { UserRef } from '../users/user.graphql.ts';
 import { readDeliveries } from './batched-deliveries.ts';
 import { MAX_RETRIED, retryDeliveries } from './deliveries.ts';
@@ -128,16 +128,17 @@ builder.objectField(UserRef, 'deliveries', (t) =>
   }),
 );
 
-builder.interfaceField(UserNotification, 'deliveries', (t) =>
-  t.field({
-    access: accountRead,
-    type: [DeliveryRef],
-    nullable: true,
-    description: 'The deliveries of the notification, as the root field returns them.',
-    extensions: reads<Notification>('userId', 'id'),
-    resolve: ({ userId, id }, _args, context) =>
-      readNestedDeliveries(context, { userId, notificationId: id }),
-  }),
+builder.interfaceField(UserNotification, 'deliveries', () =>
+  columnsOf<Notification, SelectedNotification>()
+    .from('userId', 'id')
+    .field({
+      access: accountRead,
+      type: [DeliveryRef],
+      nullable: true,
+      description: 'The deliveries of the notification, as the root field returns them.',
+      resolve: ({ userId, id }, _args, context) =>
+        readNestedDeliveries(context, { userId, notificationId: id }),
+    }),
 );
 
 async function readNestedDeliveries(

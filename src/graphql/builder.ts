@@ -1,4 +1,11 @@
-import SchemaBuilder, { ImplementableInterfaceRef, ImplementableObjectRef } from '@pothos/core';
+import SchemaBuilder, {
+  type FieldNullability,
+  ImplementableInterfaceRef,
+  ImplementableObjectRef,
+  type InputFieldMap,
+  ObjectFieldBuilder,
+  type TypeParam,
+} from '@pothos/core';
 import zodPlugin from '@pothos/plugin-zod';
 import type { Context, RootValue } from '../context.ts';
 import { ValidationError } from '../errors/gateway-errors.ts';
@@ -8,6 +15,7 @@ import type { Time } from '../values/time.ts';
 import { defaultRulePlugin, rootFieldPlugin } from './builder-plugins.ts';
 import { DateTime, EmailAddress, JSONValue, LinkURL, SecretText } from './scalars.ts';
 import { inspectArgument } from './secret-inputs.ts';
+import type { Reads } from './selected-fields.ts';
 
 /** Builds the schema. Every feature adds its own types. */
 export const builder = new SchemaBuilder<{
@@ -45,17 +53,65 @@ builder.subscriptionType({ description: 'Streams of changes, delivered as they h
 
 type Types = typeof builder.$inferSchemaTypes;
 
+/** The columns that are read whatever is selected. */
+type Always<Selected> = {
+  [Name in keyof Selected as object extends Pick<Selected, Name> ? never : Name]: Selected[Name];
+};
+
 /**
- * Creates the reference of an object type for records. Resolvers return records with the selected properties only.
- * Fields are typed with the whole row, because `findSelectedProperties` selects everything they read.
+ * Creates the reference of an object type for records. Resolvers return records with the selected columns only. A field
+ * of the type that reads a column which may not be selected is made by {@link columnsOf}.
  */
-export function createRecordRef<Row extends object, Selected extends Partial<Row>>(name: string) {
-  return new ImplementableObjectRef<Types, Selected, Row>(builder, name);
+export function createRecordRef<Selected extends object>(name: string) {
+  return new ImplementableObjectRef<Types, Selected, Always<Selected>>(builder, name);
 }
 
 /** Creates the reference of an interface for such object types. */
-export function createRecordInterfaceRef<Row extends object, Selected extends Partial<Row>>(name: string) {
-  return new ImplementableInterfaceRef<Types, Selected, Row>(builder, name);
+export function createRecordInterfaceRef<Selected extends object>(name: string) {
+  return new ImplementableInterfaceRef<Types, Selected, Always<Selected>>(builder, name);
+}
+
+/**
+ * Returns what makes the fields of a record type: `expose…` for the value of a column, `from` for a value of several
+ * columns, which the resolver has access to, and `nested` for another type of the same record. A query reads the columns
+ * of the fields that it selects.
+ */
+export function columnsOf<Row extends object, Selected extends object>(): Columns<Row, Selected> {
+  return new RecordFields<Row, Selected>(builder);
+}
+
+type Exposing = Extract<keyof ObjectFieldBuilder<Types, object>, `expose${string}`>;
+
+type Columns<Row extends object, Selected extends object> = Pick<
+  RecordFields<Row, Selected>,
+  Exposing | 'from' | 'nested'
+>;
+
+class RecordFields<Row extends object, Selected extends object> extends ObjectFieldBuilder<Types, Row> {
+  readonly nested: ObjectFieldBuilder<Types, Selected> = new ReadingFields<Selected>('subfields');
+
+  from<Name extends string & keyof Row>(...columns: Name[]): ObjectFieldBuilder<Types, Pick<Row, Name>> {
+    return new ReadingFields<Pick<Row, Name>>(columns);
+  }
+}
+
+/** Makes fields that declare what they read of their record. */
+class ReadingFields<Row extends object> extends ObjectFieldBuilder<Types, Row> {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    super(builder);
+    this.#reads = reads;
+  }
+
+  protected override createField<
+    Type extends TypeParam<Types>,
+    Nullable extends FieldNullability<Type>,
+    Args extends InputFieldMap,
+  >(options: PothosSchemaTypes.FieldOptions<Types, Row, Type, Nullable, Args, unknown, object>) {
+    const extensions = { ...options.extensions, reads: this.#reads };
+    return super.createField<Type, Nullable, Args>({ ...options, extensions });
+  }
 }
 
 /** Converts a closed list to the values of a GraphQL enum: each member in upper case, with its description. */

@@ -9,7 +9,7 @@ import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import type { ByteShare } from './byte-share.ts';
 import { type PageArguments, toPage } from './page-arguments.ts';
-import { readBySubfields, reads, resolveRecord } from './selected-fields.ts';
+import { readBySubfields, reads } from './selected-fields.ts';
 
 /** A page of a list, as a Relay connection. */
 export type Connection<Node> = {
@@ -340,7 +340,12 @@ export function defineConnectionType<Node extends ListedRecord>(
   const edge = builder.objectRef<Node>(`${name}Edge`).implement({
     description: `A ${record}${acrossUsers ? ' of any user' : ''} in a list, with its cursor.`,
     fields: (t) => ({
-      node: t.field({ type: knownNode, description: `The ${record}.`, ...resolveRecord }),
+      node: t.field({
+        type: knownNode,
+        description: `The ${record}.`,
+        extensions: readBySubfields,
+        resolve: (found) => found,
+      }),
       cursor: t.string({
         description: `Cursor of the record, for \`after\`${acrossUsers ? '' : ' and `before`'}.`,
         extensions: readPosition,

@@ -52,7 +52,7 @@ export function findField(
 }
 
 /** What a field reads of its record: the given properties, or what its subfields read. */
-type Reads = readonly string[] | 'subfields';
+export type Reads = readonly string[] | 'subfields';
 
 declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
@@ -73,17 +73,6 @@ export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Re
 
 /** Declares that a field returns records, and that its subfields declare what they read. */
 export const readBySubfields: { reads: Reads } = { reads: 'subfields' };
-
-/** Resolves a field from some properties of its record. The resolver has access to no others. */
-export function resolveFrom<Item>() {
-  return <Name extends string & keyof Item, Value>(
-    properties: readonly Name[],
-    resolve: (record: Pick<Item, Name>) => Value,
-  ) => ({ extensions: reads<Item>(...properties), resolve });
-}
-
-/** Resolves a field to the record of its parent, as another type. */
-export const resolveRecord = { extensions: readBySubfields, resolve: <Item>(record: Item) => record };
 
 const ALL_PROPERTIES = '*';
 

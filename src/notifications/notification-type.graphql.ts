@@ -1,10 +1,10 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { accountRead } from '../auth/access.ts';
 import type { Context } from '../context.ts';
-import { builder, createRecordInterfaceRef, createRecordRef } from '../graphql/builder.ts';
+import { builder, columnsOf, createRecordInterfaceRef, createRecordRef } from '../graphql/builder.ts';
 import { countNested } from '../graphql/nested-list.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
-import { findSelectedProperties, reads, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
+import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { WorkspaceType } from '../workspaces/workspaces.graphql.ts';
 import { findWorkspaceTogether, type SelectedWorkspace } from '../workspaces/workspaces.ts';
 import { findResolution } from './answers/answer.ts';
@@ -20,22 +20,26 @@ import type { SelectedNotification } from './notifications.ts';
 import { PlanRequested, QuestionRequested, TaskResult } from './payload.graphql.ts';
 import { requirePayload } from './payload.ts';
 
-const Task = createRecordRef<Notification, SelectedNotification>('NotificationTask').implement({
+const row = columnsOf<Notification, SelectedNotification>();
+
+const Task = createRecordRef<SelectedNotification>('NotificationTask').implement({
   description: 'The task that a notification is about.',
-  fields: (t) => ({
-    id: t.exposeID('taskId', { description: "The task's ID." }),
-    projectId: t.exposeID('projectId', { description: 'The ID of the project that the task belongs to.' }),
-    name: t.exposeString('taskName', { nullable: true, description: "The task's name. `null` if unknown." }),
-    workspaceId: t.exposeID('workspaceId', {
+  fields: () => ({
+    id: row.exposeID('taskId', { description: "The task's ID." }),
+    projectId: row.exposeID('projectId', { description: 'The ID of the project that the task belongs to.' }),
+    name: row.exposeString('taskName', {
+      nullable: true,
+      description: "The task's name. `null` if unknown.",
+    }),
+    workspaceId: row.exposeID('workspaceId', {
       nullable: true,
       description: 'The ID of the workspace that the task runs in. `null` if unknown.',
     }),
-    workspace: t.field({
+    workspace: row.from('userId', 'workspaceId').field({
       access: accountRead,
       type: WorkspaceType,
       nullable: true,
       description: 'The workspace that the task runs in. `null` if unknown or deleted.',
-      extensions: reads<Notification>('userId', 'workspaceId'),
       resolve: ({ userId, workspaceId }, _args, context, info) =>
         workspaceId === null ? null : findTaskWorkspace(context, { userId, id: workspaceId }, info),
     }),
@@ -54,64 +58,62 @@ async function findTaskWorkspace(
   return workspace;
 }
 
-export const UserNotification = createRecordInterfaceRef<Notification, SelectedNotification>(
-  'UserNotification',
-).implement({
+export const UserNotification = createRecordInterfaceRef<SelectedNotification>('UserNotification').implement({
   description: 'The fields that all kinds of notifications share.',
-  fields: (t) => ({
-    id: t.exposeID('id', {
+  fields: () => ({
+    id: row.exposeID('id', {
       description: "The notification's ID, unique among the user's notifications but not across users.",
     }),
-    userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
-    ref: t.field(defineRecordRef<Notification>('Notification', 'id')),
-    kind: t.expose('kind', { type: NotificationKindEnum, description: "The notification's kind." }),
-    status: t.expose('status', { type: NotificationStatusEnum, description: "The notification's status." }),
-    task: t.field({
+    userId: row.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
+    ref: row.from('userId', 'id').field(defineRecordRef('Notification', 'id')),
+    kind: row.expose('kind', { type: NotificationKindEnum, description: "The notification's kind." }),
+    status: row.expose('status', { type: NotificationStatusEnum, description: "The notification's status." }),
+    task: row.nested.field({
       type: Task,
       description: 'The task that the notification is about.',
-      ...resolveRecord,
+      resolve: (record) => record,
     }),
-    title: t.exposeString('title', { description: 'The title, one line of text.' }),
-    previewText: t.exposeString('previewText', {
+    title: row.exposeString('title', { description: 'The title, one line of text.' }),
+    previewText: row.exposeString('previewText', {
       nullable: true,
       description: 'A short preview of the response or error message. `null` if there is none.',
     }),
-    prUrl: t.expose('prUrl', {
+    prUrl: row.expose('prUrl', {
       type: 'URL',
       nullable: true,
       description: "The URL of the task's pull request. `null` if there is none.",
     }),
-    projectName: t.exposeString('projectName', {
+    projectName: row.exposeString('projectName', {
       nullable: true,
       description: "The project's name. `null` if unknown.",
     }),
-    projectRepoUrl: t.expose('projectRepoUrl', {
+    projectRepoUrl: row.expose('projectRepoUrl', {
       type: 'URL',
       nullable: true,
       description: "The URL of the project's repository. `null` if unknown.",
     }),
-    request: t.field(requestField),
-    resolution: t.field({
+    request: row.nested.field(requestField),
+    resolution: row.from('resolution', 'requestState').field({
       type: ResolutionEnum,
       nullable: true,
       description: 'The reason why the notification was resolved. `null` if it was never resolved.',
-      ...resolveFrom<Notification>()(['resolution', 'requestState'], findResolution),
+      resolve: findResolution,
     }),
-    occurredAt: t.expose('occurredAt', {
+    occurredAt: row.expose('occurredAt', {
       type: 'DateTime',
       description: 'Timestamp at which the event occurred in the task.',
     }),
-    createdAt: t.expose('createdAt', {
+    createdAt: row.expose('createdAt', {
       type: 'DateTime',
       description: 'Timestamp of publication. Lists are sorted by it.',
     }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'Timestamp of the last change.' }),
-    resolvedAt: t.expose('resolvedAt', {
+    updatedAt: row.expose('updatedAt', { type: 'DateTime', description: 'Timestamp of the last change.' }),
+    resolvedAt: row.expose('resolvedAt', {
       type: 'DateTime',
       nullable: true,
       description: 'Timestamp of the resolution. `null` if the notification was never resolved.',
     }),
-    dismissedAt: t.expose('dismissedAt', {
+    dismissedAt: row.expose('dismissedAt', {
       type: 'DateTime',
       nullable: true,
       description: 'Timestamp of the dismissal. `null` if the notification was not dismissed.',
@@ -119,62 +121,56 @@ export const UserNotification = createRecordInterfaceRef<Notification, SelectedN
   }),
 });
 
-function resolvePayload<Kind extends NotificationKind>(kind: Kind) {
-  return resolveFrom<Notification>()(['kind', 'payload'], (row) => requirePayload(row, kind));
-}
-
-const PlanRequestedNotification = createRecordRef<Notification, SelectedNotification>(
+const PlanRequestedNotification = createRecordRef<SelectedNotification>(
   'PlanRequestedNotification',
 ).implement({
   description: 'The notification of a task that asks the user to approve a plan.',
   interfaces: [UserNotification],
-  fields: (t) => ({
-    payload: t.field({
+  fields: () => ({
+    payload: row.from('kind', 'payload').field({
       type: PlanRequested,
       description: 'The plan to approve.',
-      ...resolvePayload('plan_requested'),
+      resolve: (row) => requirePayload(row, 'plan_requested'),
     }),
   }),
 });
 
-const QuestionRequestedNotification = createRecordRef<Notification, SelectedNotification>(
+const QuestionRequestedNotification = createRecordRef<SelectedNotification>(
   'QuestionRequestedNotification',
 ).implement({
   description: 'The notification of a task that asks the user questions.',
   interfaces: [UserNotification],
-  fields: (t) => ({
-    payload: t.field({
+  fields: () => ({
+    payload: row.from('kind', 'payload').field({
       type: QuestionRequested,
       description: 'The questions to answer.',
-      ...resolvePayload('question_requested'),
+      resolve: (row) => requirePayload(row, 'question_requested'),
     }),
   }),
 });
 
-const TaskFailedNotification = createRecordRef<Notification, SelectedNotification>(
-  'TaskFailedNotification',
-).implement({
+const TaskFailedNotification = createRecordRef<SelectedNotification>('TaskFailedNotification').implement({
   description: 'The notification of a task that failed.',
   interfaces: [UserNotification],
-  fields: (t) => ({
-    payload: t.field({
+  fields: () => ({
+    payload: row.from('kind', 'payload').field({
       type: TaskResult,
       description: 'The failure of the task.',
-      ...resolvePayload('task_failed'),
+      resolve: (row) => requirePayload(row, 'task_failed'),
     }),
   }),
 });
 
-const TaskResponseReadyNotification = createRecordRef<Notification, SelectedNotification>(
+const TaskResponseReadyNotification = createRecordRef<SelectedNotification>(
   'TaskResponseReadyNotification',
 ).implement({
   description: 'The notification of a task that produced a response.',
   interfaces: [UserNotification],
-  fields: (t) => ({
-    payload: t.field({
+  fields: () => ({
+    payload: row.from('kind', 'payload').field({
       type: TaskResult,
       description: 'The response of the task.',
-      ...resolvePayload('task_response_ready'),
+      resolve: (row) => requirePayload(row, 'task_response_ready'),
     }),
   }),
 });

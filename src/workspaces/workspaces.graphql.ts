@@ -1,11 +1,10 @@
 import { accountRead } from '../auth/access.ts';
-import { builder, createRecordRef, toEnumValues } from '../graphql/builder.ts';
+import { builder, columnsOf, createRecordRef, toEnumValues } from '../graphql/builder.ts';
 import { defineConnectionType, shortPageNote } from '../graphql/connection.ts';
 import { nestedPageNote } from '../graphql/nested-list.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { reads, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
 import { readUserList, type UserList } from '../graphql/user-list.ts';
 import { UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isUuid } from '../values/text.ts';
@@ -34,14 +33,16 @@ export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
   }),
 });
 
-const Hardware = createRecordRef<Workspace, SelectedWorkspace>('Hardware').implement({
+const row = columnsOf<Workspace, SelectedWorkspace>();
+
+const Hardware = createRecordRef<SelectedWorkspace>('Hardware').implement({
   description: 'The hardware that a workspace runs on.',
-  fields: (t) => ({
-    cpuKind: t.exposeString('cpuKind', { description: 'The kind of processor.' }),
-    cpus: t.exposeInt('cpus', { description: 'The number of processors.' }),
-    memoryMb: t.exposeInt('memoryMb', { description: 'The size of the memory in megabytes.' }),
-    volumeSizeGb: t.exposeInt('volumeSizeGb', { description: 'The size of the volume in gigabytes.' }),
-    gpuKind: t.exposeString('gpuKind', {
+  fields: () => ({
+    cpuKind: row.exposeString('cpuKind', { description: 'The kind of processor.' }),
+    cpus: row.exposeInt('cpus', { description: 'The number of processors.' }),
+    memoryMb: row.exposeInt('memoryMb', { description: 'The size of the memory in megabytes.' }),
+    volumeSizeGb: row.exposeInt('volumeSizeGb', { description: 'The size of the volume in gigabytes.' }),
+    gpuKind: row.exposeString('gpuKind', {
       nullable: true,
       description: 'The kind of graphics processor. `null` if there is none.',
     }),
@@ -49,59 +50,56 @@ const Hardware = createRecordRef<Workspace, SelectedWorkspace>('Hardware').imple
 });
 
 /** A workspace. */
-export const WorkspaceType = createRecordRef<Workspace, SelectedWorkspace>('Workspace').implement({
+export const WorkspaceType = createRecordRef<SelectedWorkspace>('Workspace').implement({
   description: 'A development workspace of a user.',
-  fields: (t) => ({
-    id: t.exposeID('id', {
+  fields: () => ({
+    id: row.exposeID('id', {
       description: "The workspace's ID: a UUID, unique among the user's workspaces but not across users.",
     }),
-    userId: t.exposeID('userId', { description: 'The ID of the user who owns the workspace.' }),
-    ref: t.field(defineRecordRef<Workspace>('Workspace', 'id')),
-    projectId: t.exposeID('projectId', {
+    userId: row.exposeID('userId', { description: 'The ID of the user who owns the workspace.' }),
+    ref: row.from('userId', 'id').field(defineRecordRef('Workspace', 'id')),
+    projectId: row.exposeID('projectId', {
       description: 'The ID of the project that the workspace belongs to.',
     }),
-    status: t.expose('status', { type: WorkspaceStatusEnum, description: "The workspace's status." }),
-    hardware: t.field({
+    status: row.expose('status', { type: WorkspaceStatusEnum, description: "The workspace's status." }),
+    hardware: row.nested.field({
       type: Hardware,
       description: 'The hardware that the workspace runs on.',
-      ...resolveRecord,
+      resolve: (record) => record,
     }),
-    keepActive: t.exposeBoolean('keepActive', {
+    keepActive: row.exposeBoolean('keepActive', {
       description: 'Whether the workspace stays running when idle.',
     }),
-    machineId: t.exposeString('machineId', {
+    machineId: row.exposeString('machineId', {
       nullable: true,
       description: 'The ID of the machine that the workspace runs on. `null` until it is provisioned.',
     }),
-    privateIp: t.exposeString('privateIp', {
+    privateIp: row.exposeString('privateIp', {
       nullable: true,
       description: "The workspace's address in the internal network. `null` if it has none.",
     }),
-    gitRef: t.exposeString('gitRef', {
+    gitRef: row.exposeString('gitRef', {
       nullable: true,
       description: 'The current git reference in the workspace. `null` if unknown.',
     }),
-    previewToken: t.field({
+    previewToken: row.from('userId', 'previewToken').field({
       type: 'Secret',
       nullable: true,
       description:
         "The token for the workspace's preview URLs. `null` if there is none, or if the caller is not the workspace's user with the scope `account:read`.",
-      extensions: reads<Workspace>('userId', 'previewToken'),
       resolve: ({ userId, previewToken }, _args, { viewer }) =>
         userId === viewer.userId && viewer.scopes.has('account:read') ? previewToken : null,
     }),
-    errorMessage: t.string({
+    errorMessage: row.from('status', 'errorMessage').string({
       nullable: true,
       description: 'The details of the error, if known. `null` unless the status is `ERROR`.',
-      ...resolveFrom<Workspace>()(['status', 'errorMessage'], ({ status, errorMessage }) =>
-        status === 'error' ? errorMessage : null,
-      ),
+      resolve: ({ status, errorMessage }) => (status === 'error' ? errorMessage : null),
     }),
-    createdAt: t.expose('createdAt', {
+    createdAt: row.expose('createdAt', {
       type: 'DateTime',
       description: 'Timestamp of creation, as reported by the platform. Lists are sorted by it.',
     }),
-    updatedAt: t.expose('updatedAt', {
+    updatedAt: row.expose('updatedAt', {
       type: 'DateTime',
       description: 'Timestamp of the last change, as reported by the platform.',
     }),

@@ -12,7 +12,10 @@ import {
 import { describe, expect, test } from 'vitest';
 import { formatSchema } from '../../src/commands/format-schema.ts';
 import { conflictReasons, httpStatus } from '../../src/errors/gateway-errors.ts';
+import { columnsOf } from '../../src/graphql/builder.ts';
 import { schema } from '../../src/schema.ts';
+import type { Workspace } from '../../src/workspaces/workspace.entity.ts';
+import type { SelectedWorkspace } from '../../src/workspaces/workspaces.ts';
 
 const types = Object.values(schema.getTypeMap()).filter(
   (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
@@ -70,4 +73,12 @@ test('the schema lists every error code, and every reason of a conflict', () => 
   };
   expect(valuesOf('ErrorCode').sort()).toEqual(Object.keys(httpStatus).sort());
   expect(valuesOf('ConflictReason').sort()).toEqual(Object.keys(conflictReasons).sort());
+});
+
+test('a field of a record declares the columns that its resolver reads', () => {
+  const row = columnsOf<Workspace, SelectedWorkspace>();
+  // @ts-expect-error `gitRef` is not declared.
+  expect(row.from('status').string({ resolve: ({ gitRef }) => gitRef ?? '' })).toBeDefined();
+  // @ts-expect-error A field that declares no columns has no resolver.
+  expect(row.string).toBeDefined();
 });

@@ -1,5 +1,4 @@
-import { builder, createRecordRef } from '../../graphql/builder.ts';
-import { readBySubfields, resolveFrom } from '../../graphql/selected-fields.ts';
+import { builder, columnsOf, createRecordRef } from '../../graphql/builder.ts';
 import type { Time } from '../../values/time.ts';
 import type { Notification } from '../notification.entity.ts';
 import type { SelectedNotification } from '../notifications.ts';
@@ -122,41 +121,39 @@ export function withTime(
   return { ...answer, answeredAt };
 }
 
+const row = columnsOf<Notification, SelectedNotification>();
+
 /** The request of a notification. */
-export const RequestType = createRecordRef<Notification, SelectedNotification>('Request').implement({
+export const RequestType = createRecordRef<SelectedNotification>('Request').implement({
   description: 'What a notification asks its user for.',
-  fields: (t) => ({
-    notificationId: t.exposeID('id', { description: "The notification's ID." }),
-    userId: t.exposeID('userId', { description: 'The ID of the user who is asked.' }),
-    state: t.field({
+  fields: () => ({
+    notificationId: row.exposeID('id', { description: "The notification's ID." }),
+    userId: row.exposeID('userId', { description: 'The ID of the user who is asked.' }),
+    state: row.from('requestState', 'resolvedAt', 'status').field({
       type: RequestStateEnum,
       description:
         'The state. Independent of the status of the notification: a dismissal leaves a request open.',
-      ...resolveFrom<Notification>()(['requestState', 'resolvedAt', 'status'], findRequestState),
+      resolve: findRequestState,
     }),
-    expiresAt: t.expose('expiresAt', {
+    expiresAt: row.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
       description:
         'Timestamp at which an open request expires. `null` if it does not. The state changes within seconds after it.',
     }),
-    onExpiry: t.field({
+    onExpiry: row.from('onExpiry', 'expiresAt', 'resolvedAt').field({
       type: AnswerType,
       nullable: true,
       description: 'The answer that the request has if it expires. `null` if it then has none.',
-      ...resolveFrom<Notification>()(['onExpiry', 'expiresAt', 'resolvedAt'], ({ onExpiry, ...times }) =>
-        withTime(onExpiry, times),
-      ),
+      resolve: ({ onExpiry, ...times }) => withTime(onExpiry, times),
     }),
-    answer: t.field({
+    answer: row.from('answer', 'expiresAt', 'resolvedAt').field({
       type: AnswerType,
       nullable: true,
       description: 'The answer. `null` unless the state is `ANSWERED`.',
-      ...resolveFrom<Notification>()(['answer', 'expiresAt', 'resolvedAt'], ({ answer, ...times }) =>
-        withTime(answer, times),
-      ),
+      resolve: ({ answer, ...times }) => withTime(answer, times),
     }),
-    receipt: t.expose('receipt', {
+    receipt: row.expose('receipt', {
       type: ReceiptType,
       nullable: true,
       description: 'What the task did with the answer. `null` as long as it has not said so.',
@@ -170,7 +167,6 @@ export const requestField = {
   nullable: true,
   description:
     'What the notification asks its user for. `null` if it asks for nothing, and for notifications that were settled before version 0.3.0.',
-  extensions: readBySubfields,
   resolve: (notification: SelectedNotification) =>
     notification.requestState === null || notification.requestState === 'none' ? null : notification,
 } as const;
