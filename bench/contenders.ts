@@ -59,7 +59,6 @@ export function createGatewaySettings(backend: Backend): Record<string, string> 
     RATE_LIMIT_WRITES_PER_MINUTE: HIGH_LIMIT,
     MAX_SUBSCRIBERS: '10000',
     // Slots, expiry and platform events are enabled.
-    OLDEST_GATEWAY_VERSION: '0.3.0',
     // The fixed timestamps of the data set will exceed any retention.
     NOTIFICATION_RETENTION_DAYS: '0',
   };

@@ -17,8 +17,6 @@ import type { Time } from './values/time.ts';
 /** What the contexts of all requests share. */
 export type SharedContext = {
   readonly database: Database;
-  /** Whether no gateway before version 0.3.0 uses the database. */
-  readonly isUpgraded: boolean;
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
   /** Announces a committed change to subscribers. */

@@ -44,12 +44,15 @@ export async function createServices(config: Config, database: Database, log: Lo
   const delivery = createDelivery(config, metrics, log);
   const { outbox } = delivery;
   const { hub, live } = startLive(config, database, metrics, delivery, log);
-  const positioning = config.isUpgraded
-    ? startPositioning({ database, announce: live.announce, log, sweepMs: config.liveSweepMs })
-    : undefined;
+  const positioning = startPositioning({
+    database,
+    announce: live.announce,
+    log,
+    sweepMs: config.liveSweepMs,
+  });
   const announce: Announce = (changes) => {
     live.announce(changes);
-    positioning?.notice(changes);
+    positioning.notice(changes);
   };
   const redis = config.redisUrl === null ? undefined : await openRedis(config.redisUrl);
   const limiters = createLimiters(config.limits, redis, createFallbackCounter(metrics));
@@ -83,7 +86,6 @@ export async function createServices(config: Config, database: Database, log: Lo
     /** What the context of every request contains. */
     shared: {
       database,
-      isUpgraded: config.isUpgraded,
       cipher,
       hub,
       announce,
@@ -95,7 +97,7 @@ export async function createServices(config: Config, database: Database, log: Lo
     },
     /** Closes what was opened, except the database. */
     async close(): Promise<void> {
-      await positioning?.stop();
+      await positioning.stop();
       await live.close();
       redis?.disconnect();
     },
@@ -133,13 +135,12 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       const { channels } = outbox;
       if (channels.size === 0) return false;
       createBacklogMetrics(registry, channels, () => readBacklog(database.fork()));
-      const { publicUrl, delivery, isUpgraded } = config;
+      const { publicUrl, delivery } = config;
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);
       const bound = await bindChannels(delivery, { keys, publicUrl, log });
       sender = startSender({
         database,
-        isUpgraded,
         outbox,
         channels: bound,
         providers: createProviders(bound),

@@ -55,6 +55,5 @@ function toDraft({ task, payload, occurredAt, ...input }: Input) {
     expiresAt: null,
     expiresInSeconds: null,
     onExpiry: null,
-    isUpgraded: true,
   };
 }

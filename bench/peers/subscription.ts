@@ -19,7 +19,7 @@ export async function storeSubscription(
     owner,
   );
   const { currentKeyId: keyId } = cipher;
-  const change = { now: toTime(new Date()), isUpgraded: true };
+  const change = { now: toTime(new Date()) };
   const encrypted = { ...owner, ciphertext, keyId, expiresAt: null, ...change };
   await inTransaction([userId], (send) => send(storePair(database, encrypted)));
   return { auth: { type: 'subscription' }, needs_reauth: false };

@@ -4,7 +4,6 @@ import { parseArgs } from 'node:util';
 import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
 import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
-import { version } from '../version.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
 
 const ISSUER = 'http://localhost';
@@ -20,7 +19,6 @@ runCommand('npm run -s settings [-- FILE]', async () => {
   const { dataDir } = readConfig();
   const settings = {
     NODE_ENV: 'production',
-    OLDEST_GATEWAY_VERSION: version,
     AUTH_JWKS: JSON.stringify(await readDevelopmentPublicKeys(dataDir)),
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,

@@ -1,7 +1,6 @@
 import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
 import type { Secret } from '../values/secret.ts';
-import { compareVersions, version } from '../version.ts';
 import { connectionUrl } from './connection-url.ts';
 import { allowedHosts, appUrl, mailbox, smtpUrl, vapidKey, vapidSubject } from './delivery-formats.ts';
 import {
@@ -10,7 +9,6 @@ import {
   isLoopback,
   jwks,
   origins,
-  released,
   webUrl,
   wholeNumber,
   words,
@@ -30,12 +28,6 @@ export const defaultLimits = { reads: 600, writes: 120, platform: 0, tasks: 30 }
 export function isGatewayScope(scope: string): boolean {
   return /^(account|platform):/.test(scope);
 }
-
-/** The oldest version that may use a database of production beside this one. */
-const PREVIOUS_VERSION = '0.2.0';
-
-/** The first version whose gateways write platform events, and settle requests only once. */
-const UPGRADED_VERSION = '0.3.0';
 
 /** The settings by environment variable, with formats and defaults. */
 export const Environment = z.object({
@@ -58,8 +50,6 @@ export const Environment = z.object({
   DATA_DIR: z.string().default('.data'),
   DATABASE_POOL_SIZE: wholeNumber(1, 1000).default(10),
   DATABASE_TIMEOUT_MS: wholeNumber(100, 600_000).default(5000),
-  /** The version of the oldest gateway or worker that uses the database. */
-  OLDEST_GATEWAY_VERSION: released(version).optional(),
   AUTH_JWKS_URL: webUrl.optional(),
   AUTH_JWKS: jwks.optional(),
   AUTH_ISSUER: z.string().optional(),
@@ -142,7 +132,6 @@ export const Settings = Environment.transform((variables) => ({
   dataDir: variables.DATA_DIR,
   databasePoolSize: variables.DATABASE_POOL_SIZE,
   databaseTimeoutMs: variables.DATABASE_TIMEOUT_MS,
-  isUpgraded: readUpgraded(variables),
   keySet: readKeySetSource(variables),
   issuer: variables.AUTH_ISSUER ?? null,
   audience: variables.AUTH_AUDIENCE ?? null,
@@ -177,15 +166,6 @@ export const Settings = Environment.transform((variables) => ({
 
 function trimSlashes(url: string): string {
   return url.replace(/\/+$/, '');
-}
-
-/**
- * Whether no gateway before {@link UPGRADED_VERSION} uses the database. In production, the previous version may, unless
- * the setting excludes it.
- */
-function readUpgraded({ NODE_ENV, OLDEST_GATEWAY_VERSION }: Variables): boolean {
-  const oldest = OLDEST_GATEWAY_VERSION ?? (NODE_ENV === 'production' ? PREVIOUS_VERSION : version);
-  return compareVersions(oldest, UPGRADED_VERSION) >= 0;
 }
 
 function readAdmin({ ADMIN_HOST, ADMIN_PORT }: Variables) {

@@ -4,7 +4,6 @@ import { isIP } from 'node:net';
 import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
 import { Secret } from '../values/secret.ts';
-import { compareVersions } from '../version.ts';
 
 /** Encryption keys by ID; the first one encrypts. `KeyObject`s do not print their bytes. */
 export type EncryptionKeys = ReadonlyMap<string, KeyObject>;
@@ -31,17 +30,6 @@ export function words(what: string) {
       (parts) => parts.length > 0 && parts.every((part) => /^[\w.:/@*+~-]+$/.test(part)),
       `must be ${what}`,
     );
-}
-
-/** A version of the gateway up to `latest`. */
-export function released(latest: string) {
-  return z
-    .string()
-    .regex(/^\d{1,9}\.\d{1,9}\.\d{1,9}$/, `must be a version such as ${latest}`)
-    .refine((version) => compareVersions(version, latest) <= 0, {
-      error: `must not be later than ${latest}, the version of this gateway`,
-      when: ({ issues }) => issues.length === 0,
-    });
 }
 
 /** `true` or `false`. */

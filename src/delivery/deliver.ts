@@ -22,8 +22,6 @@ import { suspendTarget } from './targets.ts';
 /** The dependencies of delivering. */
 export type DeliveryOptions = {
   database: Database;
-  /** Whether no gateway before version 0.3.0 uses the database. */
-  isUpgraded: boolean;
   outbox: Outbox;
   channels: ReadonlyMap<DeliveryChannel, BoundChannel>;
   providers: Providers;

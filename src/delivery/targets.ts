@@ -62,18 +62,11 @@ export async function bindChannels(
  * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. A target that was
  * replaced or registered again during the attempt is not suspended.
  */
-export async function suspendTarget(
-  dependencies: CancelDependencies & { readonly isUpgraded: boolean },
-  data: DeliveryData,
-): Promise<void> {
-  const refused = { ...data, isUpgraded: dependencies.isUpgraded };
+export async function suspendTarget(dependencies: CancelDependencies, refused: DeliveryData): Promise<void> {
   await transactionAndCancel(dependencies, [refused.userId], (run) => suspend(run, refused));
 }
 
-/** With `isUpgraded`, suspending a contact's channel inserts a platform event. */
-type RefusedTarget = DeliveryData & { isUpgraded: boolean };
-
-function suspend(run: Run, refused: RefusedTarget) {
+function suspend(run: Run, refused: DeliveryData) {
   switch (refused.channel) {
     case 'email':
       return run(suspendEmail, refused);
@@ -94,7 +87,7 @@ function defineContactUpdate(
   address: 'email' | 'chatMemberId',
   suspendedAt: 'emailSuspendedAt' | 'chatSuspendedAt',
 ) {
-  return defineStatement((db, { param }: Params<RefusedTarget>) =>
+  return defineStatement((db, { param }: Params<DeliveryData>) =>
     db
       .with('refused', (db) =>
         db
@@ -107,7 +100,7 @@ function defineContactUpdate(
         insertPlatformEvents(
           db,
           { type: suspended, userId: sql.ref('userId'), channel: sql.lit(channel), at: sql`now()` },
-          sql`from refused where ${sql.ref(suspendedAt)} is null and ${param('isUpgraded', 'bool')}`,
+          sql`from refused where ${sql.ref(suspendedAt)} is null`,
         ),
       )
       .updateTable('Contact')

@@ -15,8 +15,8 @@ export type EncryptedPair = CredentialOwner & {
   now: Time;
 };
 
-/** What every change of a credential needs. With `isUpgraded`, it inserts a platform event. */
-type Change = { userId: string; now: Time; isUpgraded: boolean };
+/** What every change of a credential needs. */
+type Change = { userId: string; now: Time };
 
 /** The user's new revision, which every change returns. */
 const newRevision = sql<number>`(select revision from incremented)`.as('revision');
@@ -137,7 +137,7 @@ function insertEvent(
 ) {
   const type = sql.lit(credentialEventTypes[change]);
   const columns = { type, userId: param('userId'), credentialVersion, at: param('now', 'timestamptz') };
-  return insertPlatformEvents(db, columns, sql`${source} where ${param('isUpgraded', 'bool')}`);
+  return insertPlatformEvents(db, columns, source);
 }
 
 type UserParams = Params<{ userId: string }>;

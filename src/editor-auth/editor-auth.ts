@@ -77,29 +77,25 @@ function describeStatus(
 
 /** Stores a token pair with a new version, in place of any other. */
 export async function storeCredential(
-  { database, isUpgraded, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   userId: string,
   pair: NewPair,
   now: Time,
 ): Promise<EditorAuth> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await transaction(database, [userId], (run) =>
-    run(storePair, { ...encrypted, isUpgraded }),
-  );
+  const [stored] = await transaction(database, [userId], (run) => run(storePair, { ...encrypted }));
   if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
   return describeStatus(cipher, userId, stored);
 }
 
 /** Deletes the token pair. */
 export async function deleteCredential(
-  { database, isUpgraded, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   userId: string,
   now: Time,
 ): Promise<EditorAuth> {
-  const [deleted] = await transaction(database, [userId], (run) =>
-    run(clearPair, { userId, now, isUpgraded }),
-  );
+  const [deleted] = await transaction(database, [userId], (run) => run(clearPair, { userId, now }));
   if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.revision });
   return describeNone(userId);
 }
@@ -109,14 +105,14 @@ export async function deleteCredential(
  * current.
  */
 export async function reportFailure(
-  { database, isUpgraded, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   failure: CredentialOwner & { reason: CredentialFailureReason },
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const { userId, version, reason } = failure;
   const [changed] = await transaction(database, [userId], (run) =>
-    run(recordFailure, { userId, version, reason, now, isUpgraded }),
+    run(recordFailure, { userId, version, reason, now }),
   );
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.revision });
   const current = changed ?? (await findCredential(database, { userId }));

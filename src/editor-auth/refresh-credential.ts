@@ -91,14 +91,14 @@ const tryClaim = defineStatement((db, params: Params<CredentialOwner & { claimId
  * @throws {ConflictError} if `version` is no longer current, or nothing is stored
  */
 export async function storeRefreshedCredential(
-  { database, isUpgraded, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   { userId, version: refreshedFrom, ...pair }: CredentialOwner & NewPair,
   now: Time,
 ): Promise<string> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
   const [stored] = await transaction(database, [userId], (run) =>
-    run(replacePair, { ...encrypted, refreshedFrom, isUpgraded }),
+    run(replacePair, { ...encrypted, refreshedFrom }),
   );
   if (stored !== undefined) {
     announce({ user: userId, topic: 'editorAuth', revision: stored.revision });

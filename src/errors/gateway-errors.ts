@@ -105,7 +105,6 @@ export const conflictReasons = {
   NOT_REFRESHABLE: 'The token pair has no refresh token. Its user must connect the editor again.',
   LIMIT_REACHED: 'The user has the maximum number of such records.',
   NOT_CONFIGURED: 'The gateway is not configured for the operation.',
-  UPGRADE_PENDING: 'A gateway of an earlier version may use the database. See `OLDEST_GATEWAY_VERSION`.',
   CURSOR_EXPIRED:
     'The cursor is from before the oldest stored event, or from before the database was restored.',
   ANSWER_ID_REUSED: 'An answer with the same ID and other content is stored.',
@@ -124,14 +123,6 @@ export class ConflictError extends GatewayError {
     super(message, issues);
     this.reason = reason;
   }
-}
-
-/** Refuses what gateways of earlier versions would break, while one of them may use the database. */
-export function createUpgradePendingError(): ConflictError {
-  return new ConflictError(
-    'UPGRADE_PENDING',
-    'This is available when no gateway before version 0.3.0 uses the database any more and OLDEST_GATEWAY_VERSION says so.',
-  );
 }
 
 /** The maximum number of error items in one reply, at which validation stops. */

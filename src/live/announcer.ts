@@ -12,8 +12,6 @@ export type Announce = (changes: Change | readonly Change[]) => void;
 /** The dependencies of a function that changes records. A `Context` can be passed. */
 export type ChangeDependencies = {
   readonly database: Database;
-  /** Whether no gateway before version 0.3.0 uses the database. Only then, changes write platform events. */
-  readonly isUpgraded: boolean;
   readonly announce: Announce;
 };
 

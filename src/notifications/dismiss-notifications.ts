@@ -22,12 +22,12 @@ const MAX_ATTEMPTS = 2;
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function dismissNotification(
-  { database, announce, outbox, isUpgraded }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   userId: string,
   id: string,
   now: Time,
 ): Promise<Notification> {
-  const input = { userId, id, now, isUpgraded };
+  const input = { userId, id, now };
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const [dismissed] = await runAndCancel({ database, outbox }, dismiss, input);
     if (dismissed !== undefined) {
@@ -100,13 +100,13 @@ export type DismissFilter =
  * user's notifications.
  */
 export async function dismissNotifications(
-  { database, announce, outbox, isUpgraded }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   userId: string,
   filter: DismissFilter,
   now: Time,
 ): Promise<string[]> {
   const dismissed = await transactionAndCancel({ database, outbox }, [userId], (run) => {
-    const input = { userId, now, isUpgraded };
+    const input = { userId, now };
     if ('ids' in filter) return run(dismissByIds, { ...input, ids: filter.ids });
     const { kinds, projectIds, upTo } = filter;
     return run(dismissSeen, { ...input, kinds: kinds ?? notificationKinds, projectIds, ...upTo });

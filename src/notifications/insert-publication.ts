@@ -27,7 +27,6 @@ type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> 
   isRequest: boolean;
   /** The default as it is stored, as JSON. */
   onExpiry: string | null;
-  isUpgraded: boolean;
   /** The channels that have a provider. */
   providers: readonly DeliveryChannel[];
   now: Time;

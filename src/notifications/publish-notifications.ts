@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg';
 import type { Database } from '../database/database.ts';
 import type { Outbox } from '../database/outbox.ts';
 import { transaction } from '../database/transaction.ts';
-import { ConflictError, createUpgradePendingError, ValidationError } from '../errors/gateway-errors.ts';
+import { ConflictError, ValidationError } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { measureJson } from '../values/json.ts';
@@ -41,18 +41,17 @@ export type NotificationDependencies = ChangeDependencies & { readonly outbox: O
  * as resolved if a notification of its slot with a later `occurredAt` is stored already, or if it occurred at or before
  * the time up to which `resolveNotifications` resolved that task and kind.
  * @param maxOpen the number of open requests that a task may have; null without a limit
- * @throws {ConflictError} if a notification with the same ID and other content exists, if a task has too many open
- *   requests, or if a draft needs what gateways before version 0.3.0 do not know
+ * @throws {ConflictError} if a notification with the same ID and other content exists, or if a task has too many
+ *   open requests
  * @throws {ValidationError} if a draft expires in the past
  */
 export async function publishNotifications(
-  { database, announce, outbox, isUpgraded }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   requests: readonly PublishRequest[],
   now: Time,
   maxOpen: number | null = null,
 ): Promise<Publication[]> {
   if (requests.length === 0) return [];
-  if (!isUpgraded && requests.some(({ draft }) => needsUpgrade(draft))) throw createUpgradePendingError();
   await refuseExpired(database, requests);
   const providers = [...outbox.channels];
   const drafts = requests.map(({ userId, draft: { supersedes, onExpiry, ...draft }, path }) => {
@@ -68,7 +67,6 @@ export async function publishNotifications(
       everySlot: supersedes === 'task_and_kind',
       isRequest: asksUser(draft),
       onExpiry: onExpiry && JSON.stringify({ ...onExpiry, answerId: null, by: null, via: 'default' }),
-      isUpgraded,
       providers,
       now,
     };
@@ -109,10 +107,6 @@ export async function publishNotifications(
       deliverByCaller: isDeliverable ? listLeftToCaller(decision) : [],
     };
   });
-}
-
-function needsUpgrade({ supersedes, expiresAt, expiresInSeconds }: NotificationDraft): boolean {
-  return supersedes !== 'task_and_kind' || expiresAt !== null || expiresInSeconds !== null;
 }
 
 /**

@@ -3,8 +3,8 @@ import type { Tables } from '../database/database.ts';
 import type { Params } from '../database/statement.ts';
 import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 
-/** The inputs of a change that writes platform events, if no gateway before version 0.3.0 uses the database. */
-export type EventInput = { userId: string; isUpgraded: boolean };
+/** The inputs of a change that writes platform events. */
+export type EventInput = { userId: string };
 
 /** A common table expression with the properties `id` and `taskId`, and the type of the event of each of its rows. */
 type EventSource = [from: string, type: RawBuilder<string | null>];
@@ -26,6 +26,6 @@ export function recordEvents(
     at: sql`clock_timestamp()`,
   };
   const source = sql`from (${sql.join(rows, sql` union all `)}) as changed
-    where ${param('isUpgraded', 'bool')} and type is not null`;
+    where type is not null`;
   return insertPlatformEvents(db, columns, source);
 }

@@ -39,14 +39,14 @@ type TaskInput = Resolution & {
  * unknown IDs and the IDs of another user's notifications.
  */
 export async function resolveNotifications(
-  { database, announce, outbox, isUpgraded }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   userId: string,
   filter: ResolveFilter,
   reason: ResolveReason,
   now: Time,
 ): Promise<string[]> {
   const resolved = await transactionAndCancel({ database, outbox }, [userId], async (run) => {
-    const resolution = { userId, reason, now, isUpgraded };
+    const resolution = { userId, reason, now };
     if ('ids' in filter) {
       const { ids, ofTask = null } = filter;
       return run(resolveByIds, { ...resolution, ids, ofTask });

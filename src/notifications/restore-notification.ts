@@ -16,14 +16,12 @@ import { changeTime } from './update-with-revisions.ts';
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function restoreNotification(
-  { database, announce, isUpgraded }: NotificationDependencies,
+  { database, announce }: NotificationDependencies,
   userId: string,
   id: string,
   now: Time,
 ): Promise<Notification> {
-  const [restored] = await transaction(database, [userId], (run) =>
-    run(restore, { userId, id, now, isUpgraded }),
-  );
+  const [restored] = await transaction(database, [userId], (run) => run(restore, { userId, id, now }));
   if (restored === undefined) return findNotification(database, userId, id);
   announce({ user: userId, topic: 'notifications', revision: restored.revision });
   return restored;

@@ -13,13 +13,13 @@ export type EventColumns = {
 };
 
 /**
- * Inserts an event for each row of `source`, a `from` clause, in the transaction of the change. The change must hold the
+ * Inserts an event for each row of `source`, a `from` clause, or one without it, in the transaction of the change. The change must hold the
  * lock of the user, so that the events of a user are in the order of the changes.
  */
 export function insertPlatformEvents(
   db: Pick<Kysely<Tables>, 'insertInto'>,
   { type, userId, notificationId, taskId, credentialVersion, channel, at }: EventColumns,
-  source: RawBuilder<unknown>,
+  source = sql``,
 ) {
   const values = [type, userId, notificationId, taskId, credentialVersion, channel, at];
   return db

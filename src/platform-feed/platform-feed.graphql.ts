@@ -1,7 +1,5 @@
 import type { InputShapeFromFields } from '@pothos/core';
 import { platformRead } from '../auth/access.ts';
-import type { Context } from '../context.ts';
-import { createUpgradePendingError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
 import { maxItems, wholeNumberRule } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
@@ -132,20 +130,15 @@ builder.queryFields((t) => ({
         validate: wholeNumberRule(1, MAX_EVENTS),
       }),
     },
-    resolve: (_root, { first, ...args }, context) => {
-      requireUpgraded(context);
-      return readFeed(context.database, { ...readSelection(args), first: first ?? DEFAULT_EVENTS });
-    },
+    resolve: (_root, { first, ...args }, { database }) =>
+      readFeed(database, { ...readSelection(args), first: first ?? DEFAULT_EVENTS }),
   }),
   latestPlatformCursor: t.field({
     access: platformRead,
     type: 'String',
     nullable: true,
     description: 'Returns the cursor of the last event of the platform feed.',
-    resolve: async (_root, _args, context) => {
-      requireUpgraded(context);
-      return formatEventCursor(await findLatestCursor(context.database));
-    },
+    resolve: async (_root, _args, { database }) => formatEventCursor(await findLatestCursor(database)),
   }),
 }));
 
@@ -156,18 +149,11 @@ builder.subscriptionField('platformEvents', (t) =>
     description:
       'Delivers the events of the platform feed, in order: first those after the cursor, then each new one. The stream ends when the token expires, and with the reason `CURSOR_EXPIRED` if events were deleted before they were delivered.',
     args: feedArguments,
-    subscribe: (_root, args, context) => {
-      requireUpgraded(context);
-      return openStream(context, new FeedReader(context.database, readSelection(args)));
-    },
+    subscribe: (_root, args, context) =>
+      openStream(context, new FeedReader(context.database, readSelection(args))),
     resolve: (event) => event,
   }),
 );
-
-/** @throws {ConflictError} if a gateway that writes no events may use the database */
-function requireUpgraded({ isUpgraded }: Context): void {
-  if (!isUpgraded) throw createUpgradePendingError();
-}
 
 type FeedArguments = InputShapeFromFields<typeof feedArguments>;
 

@@ -27,7 +27,7 @@ const userDeleted = sql.lit('user.deleted' satisfies PlatformEventType);
  * are not data: an earlier deletion wrote one.
  */
 export async function deleteUser(
-  { database, isUpgraded, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   userId: string,
 ): Promise<UserDeletion> {
   const deletion = await userTransaction(database.fork(), [userId], async (em) => {
@@ -50,7 +50,7 @@ export async function deleteUser(
     if (deleted) {
       await db.deleteFrom('PlatformEvent').where('userId', '=', userId).execute();
       const columns = { type: userDeleted, userId: sql`${userId}`, at: sql`clock_timestamp()` };
-      await insertPlatformEvents(db, columns, sql`where ${isUpgraded}`).execute();
+      await insertPlatformEvents(db, columns).execute();
     }
     return { deleted, hadCredential: credential !== undefined && credential.keyId !== null };
   });

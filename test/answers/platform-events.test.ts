@@ -361,33 +361,3 @@ describe('a subscription', () => {
     await eventually(async () => (await followFeed(gateway)).close());
   });
 });
-
-describe('while a gateway of an earlier version may use the database', () => {
-  let pending: TestGateway;
-  beforeAll(async () => {
-    pending = await startTestGateway({ ...settingsFor(database), OLDEST_GATEWAY_VERSION: '0.2.0' }, database);
-  });
-  afterAll(() => pending.close());
-
-  test('the feed is refused', async () => {
-    const token = await platform();
-    const failures = [
-      (await graphql(pending, FEED_QUERY, {}, { token })).errors,
-      (await graphql(pending, '{ latestPlatformCursor }', {}, { token })).errors,
-      (await subscribe(pending, FEED_SUBSCRIPTION, {}, { token })).errors,
-    ];
-
-    for (const [error] of failures) {
-      expect(error.extensions).toEqual({ code: 'CONFLICT', reason: 'UPGRADE_PENDING' });
-    }
-  });
-
-  test('changes write no events, and a deletion deletes those of the user', async () => {
-    await store('frank');
-    expect(await eventsOf('frank')).toHaveLength(1);
-    await store('frank', 'other', pending);
-    expect(await eventsOf('frank')).toHaveLength(1);
-    await deleteUser(pending, 'frank');
-    expect(await eventsOf('frank')).toEqual([]);
-  });
-});

@@ -41,7 +41,6 @@ beforeAll(async () => {
     database: opened,
     announce: () => undefined,
     outbox: createOutbox(readConfig(settingsFor(database)).delivery),
-    isUpgraded: true,
   };
 });
 afterAll(() => close());

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type GraphQLReply, graphql } from '../support/client.ts';
-import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { asMember, asPlatform, type Kind, payloads, publish, resolve } from '../support/records.ts';
 import {
@@ -437,37 +437,6 @@ describe('acknowledging', () => {
       state: 'ANSWERED',
       receipt: { outcome: 'ACCEPTED' },
     });
-  });
-});
-
-describe('while a gateway of the previous version may use the database', () => {
-  let upgrading: TestGateway;
-  beforeAll(async () => {
-    upgrading = await startTestGateway({ OLDEST_GATEWAY_VERSION: '0.2.0' }, gateway.database);
-  });
-  afterAll(() => upgrading.close());
-
-  test.each<[string, Input]>([
-    ['TOOL_CALL', { supersedes: 'TOOL_CALL' }],
-    ['NOTHING', { supersedes: 'NOTHING' }],
-    ['expiresAt', { expiresAt: inSeconds(60) }],
-    ['expiresInSeconds', { expiresInSeconds: 60 }],
-  ])('%s is CONFLICT', async (_what, input) => {
-    expect(extensionsOf(await send('upgrading', input, upgrading))).toMatchObject({
-      code: 'CONFLICT',
-      reason: 'UPGRADE_PENDING',
-    });
-  });
-
-  test('requests are published, answered and acknowledged, and no events are recorded', async () => {
-    const { data } = await send('upgrading', { supersedes: 'TASK_AND_KIND' }, upgrading);
-    const { id } = data.publishNotification.notification;
-
-    expect(await answer(upgrading, 'upgrading', { id, ...answers.approve })).toMatchObject({
-      __typename: 'AnswerStored',
-    });
-    expect((await acknowledgeAt(upgrading, 'upgrading', id)).errors).toEqual([]);
-    expect(await events('upgrading')).toEqual([]);
   });
 });
 

@@ -199,7 +199,7 @@ test('a credential stored with a numeric version can be read, and refreshed with
     };
     const owner = { userId: 'alice', version: '3' };
     const now = toTime(new Date());
-    const dependencies = { database: opened, isUpgraded: true, announce: () => undefined };
+    const dependencies = { database: opened, announce: () => undefined };
     const version = await storeRefreshedCredential(dependencies, cipher, { ...owner, ...refreshed }, now);
     expect((await readCredential(opened, cipher, 'alice'))?.version).toBe(version);
   } finally {

@@ -185,7 +185,6 @@ test('does not take a restored notification for one that its successor resolved 
   const dependencies = {
     database: opened,
     announce: () => undefined,
-    isUpgraded: true,
     outbox: createOutbox(readConfig(settingsFor(gateway.database)).delivery),
   };
   const task = { id: 'task', projectId: 'project' };
@@ -207,10 +206,7 @@ test('reflects retention, the deletion of users, and users who are created again
 
   for (const user of ['deleted', 'again']) await deleteUser(gateway, user);
   await publish(gateway, 'again', 'task_failed');
-  await deleteBatch(
-    { database: opened, isUpgraded: true, announce: () => undefined },
-    toTime(new Date(Date.now() + 60_000)),
-  );
+  await deleteBatch({ database: opened, announce: () => undefined }, toTime(new Date(Date.now() + 60_000)));
   await updateStatistics(gateway.database);
 
   expect(await readCounts()).toEqual({

@@ -239,7 +239,6 @@ test('a delivery counts as running while its target is still being read', async 
   const delivering = deliver(
     {
       database,
-      isUpgraded: true,
       outbox: createOutbox(delivery),
       channels,
       providers,

@@ -57,7 +57,6 @@ afterAll(() => database.close());
 function createFullContext(): Context {
   return {
     database,
-    isUpgraded: true,
     viewer: {
       userId: 'alice',
       scopes: new Set(scopes),

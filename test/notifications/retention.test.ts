@@ -51,7 +51,7 @@ const readRevision = async (user: string) =>
   (await database.sql('select notifications::int as n from user_revision where user_id = $1', [user]))[0]?.n;
 const before = () => toTime(new Date(Date.now() - 90 * 86_400_000));
 const announce = () => undefined;
-const dependencies = () => ({ database: opened, isUpgraded: true, announce });
+const dependencies = () => ({ database: opened, announce });
 const remove = async () => (await deleteBatch(dependencies(), before()))?.deleted;
 
 test('removes notifications resolved or dismissed more than NOTIFICATION_RETENTION_DAYS ago', async () => {
@@ -165,9 +165,9 @@ test('does not wait longer than the database timeout for locked records', async 
   await store('locked', 'resolved', 1, 200);
   const shortTimeout = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 1000 });
   await whileLocked(`select from user_revision where user_id = 'locked' for update`, async () => {
-    await expect(
-      deleteBatch({ database: shortTimeout, isUpgraded: true, announce }, before()),
-    ).rejects.toThrow(/lock timeout|statement timeout/);
+    await expect(deleteBatch({ database: shortTimeout, announce }, before())).rejects.toThrow(
+      /lock timeout|statement timeout/,
+    );
   });
   await shortTimeout.close();
 
@@ -177,8 +177,7 @@ test('does not wait longer than the database timeout for locked records', async 
 test('a removal whose connection is lost fails, and the next one opens a new connection', async () => {
   await store('lost', 'resolved', 1, 200);
   const single = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 5000 });
-  const removeAlone = async () =>
-    (await deleteBatch({ database: single, isUpgraded: true, announce }, before()))?.deleted;
+  const removeAlone = async () => (await deleteBatch({ database: single, announce }, before()))?.deleted;
   await whileLocked(`select from user_revision where user_id = 'lost' for update`, async (locker) => {
     const failed = expect(removeAlone()).rejects.toThrow(/terminat/);
     await eventually(async () => expect(await waitingSessions(database)).toBe(1));

@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig, settingNames } from '../../src/config.ts';
-import { version } from '../../src/version.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 import { jwks } from '../support/tokens.ts';
@@ -35,7 +34,6 @@ test('every setting has a development default', () => {
     dataDir: '.data',
     databasePoolSize: 10,
     databaseTimeoutMs: 5000,
-    isUpgraded: true,
     keySet: { kind: 'development' },
     issuer: null,
     audience: null,
@@ -77,7 +75,6 @@ test('reads every variable', () => {
     DATA_DIR: '/data',
     DATABASE_POOL_SIZE: '3',
     DATABASE_TIMEOUT_MS: '100',
-    OLDEST_GATEWAY_VERSION: '0.3.0',
     AUTH_JWKS_URL: 'https://issuer.test/keys',
     AUTH_ISSUER: 'https://issuer.test',
     AUTH_AUDIENCE: 'gateway',
@@ -130,7 +127,6 @@ test('reads every variable', () => {
     dataDir: '/data',
     databasePoolSize: 3,
     databaseTimeoutMs: 100,
-    isUpgraded: true,
     keySet: { kind: 'remote', url: new URL('https://issuer.test/keys') },
     issuer: 'https://issuer.test',
     audience: 'gateway',
@@ -445,44 +441,6 @@ test.each(['.env.example', 'docs/configuration.md'])(
     expect(collectIssues({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);
   },
 );
-
-describe('OLDEST_GATEWAY_VERSION', () => {
-  const production = {
-    NODE_ENV: 'production',
-    DATABASE_URL: 'postgres://db.test/gateway',
-    AUTH_JWKS: JSON.stringify(jwks),
-    AUTH_ISSUER: 'https://issuer.test',
-    AUTH_AUDIENCE: 'gateway',
-    ENCRYPTION_KEYS: `k1:${keyText}`,
-  };
-
-  test("defaults to the previous version in production, and otherwise to the gateway's own", () => {
-    expect(readConfig(production).isUpgraded).toBe(false);
-    expect(readConfig({}).isUpgraded).toBe(true);
-  });
-
-  test.each([
-    ['0.2.0', false],
-    ['0.2.10', false],
-    ['0.3.0', true],
-    [version, true],
-  ])('%s has the result %s', (oldest, isUpgraded) => {
-    for (const settings of [production, {}])
-      expect(readConfig({ ...settings, OLDEST_GATEWAY_VERSION: oldest }).isUpgraded).toBe(isUpgraded);
-  });
-
-  test.each(['0.3', 'v0.3.0', '0.3.0-beta', '0.3.0 ', 'latest'])('rejects %j', (oldest) => {
-    expect(collectIssues({ OLDEST_GATEWAY_VERSION: oldest })).toEqual([
-      `OLDEST_GATEWAY_VERSION: must be a version such as ${version}`,
-    ]);
-  });
-
-  test("rejects a version later than the gateway's", () => {
-    expect(collectIssues({ OLDEST_GATEWAY_VERSION: '99.0.0' })).toEqual([
-      `OLDEST_GATEWAY_VERSION: must not be later than ${version}, the version of this gateway`,
-    ]);
-  });
-});
 
 test('accepts a key set as JSON text or as a file path', async () => {
   const path = join(folder, 'keys.json');

@@ -54,7 +54,7 @@ const dismissOne = (user: string) =>
 async function removeExpired(): Promise<void> {
   const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
   try {
-    const dependencies = { database, isUpgraded: true, announce: () => undefined };
+    const dependencies = { database, announce: () => undefined };
     while (await deleteBatch(dependencies, toTime(new Date(Date.now() + 1000))));
   } finally {
     await database.close();

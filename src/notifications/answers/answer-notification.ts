@@ -51,7 +51,7 @@ const MAX_ATTEMPTS = 2;
  * @throws {ValidationError} if the answer does not fit the request
  */
 export async function answerNotification(
-  { database, announce, outbox, isUpgraded }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   userId: string,
   { id, answerId, given, via }: AnswerRequest,
   path: Path,
@@ -65,7 +65,7 @@ export async function answerNotification(
       const answer: Answer | null = found.isDue
         ? null
         : { ...toAnswerContent(found, given, path), answerId, by: userId, via };
-      const input = { userId, id, answer: answer && JSON.stringify(answer), isUpgraded };
+      const input = { userId, id, answer: answer && JSON.stringify(answer) };
       const [settled] = await runAndCancel({ database, outbox }, settleOpen, input);
       if (settled !== undefined) {
         announce({ user: userId, topic: 'notifications', revision: settled.revision });
@@ -172,11 +172,11 @@ const settleOpen = defineStatement((db, params: Params<Input>) => {
 
 /** Stores the expiry of a request if it is due, and returns the notification then. */
 export async function settleIfDue(
-  { database, announce, outbox, isUpgraded }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   userId: string,
   id: string,
 ): Promise<Notification | undefined> {
-  const input = { userId, id, answer: null, isUpgraded };
+  const input = { userId, id, answer: null };
   const [settled] = await runAndCancel({ database, outbox }, settleOpen, input);
   if (settled !== undefined) announce({ user: userId, topic: 'notifications', revision: settled.revision });
   return settled;

@@ -134,16 +134,13 @@ const convert = defineStatement((db, _params: Params<object>) =>
 );
 
 async function withdrawRemaining(
-  { database, announce, isUpgraded }: NotificationDependencies,
+  { database, announce }: NotificationDependencies,
   userId: string,
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
   const withdrawn = await transaction(database, [], async (run) => {
-    const [, rows] = await Promise.all([
-      run(lockExistingUser, { userId }),
-      run(withdraw, { userId, ids, isUpgraded }),
-    ]);
+    const [, rows] = await Promise.all([run(lockExistingUser, { userId }), run(withdraw, { userId, ids })]);
     return rows;
   });
   const revision = Math.max(0, ...withdrawn.map((row) => row.revision));
