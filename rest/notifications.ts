@@ -14,6 +14,7 @@ import {
 import { notificationCountsField } from '../src/notifications/notification-counts.graphql.ts';
 import { notificationField, notificationsField } from '../src/notifications/notifications.graphql.ts';
 import { idSchema } from '../src/values/constraints.ts';
+import { contentSizeNote } from '../src/values/json.ts';
 import { isId } from '../src/values/text.ts';
 import { body, path, query, type Route } from './route.ts';
 import { nullableText, optionalText, timestamp, toPascalCase, variant } from './wire.ts';
@@ -364,7 +365,10 @@ export const notifications: readonly Route[] = [
           .optional()
           .describe('A reply, which answers a `task_response_ready` notification whose task awaits input.'),
       })
-      .meta({ id: 'AnswerInput', description: 'An answer: exactly one of `plan`, `questions` and `reply`.' }),
+      .meta({
+        id: 'AnswerInput',
+        description: `An answer: exactly one of \`plan\`, \`questions\` and \`reply\`. ${contentSizeNote}`,
+      }),
     bind: {
       input: {
         id: path('id', "The notification's ID."),

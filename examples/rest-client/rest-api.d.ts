@@ -550,7 +550,7 @@ export interface components {
             /** @description The notifications that this request dismissed, oldest first. If they exceed 16 MiB together, the last ones are omitted. */
             notifications: components["schemas"]["Notification"][];
         };
-        /** @description An answer: exactly one of `plan`, `questions` and `reply`. */
+        /** @description An answer: exactly one of `plan`, `questions` and `reply`. At most 64 KiB (65,536 bytes) as JSON in UTF-8, without spaces. */
         AnswerInput: {
             /** @description The answer's ID, which the client generates, for example a UUID. */
             answer_id: string;

@@ -128,13 +128,9 @@ export function maxItems(maximum: number) {
   return { maxLength: maximum };
 }
 
-/** Storable JSON of a shape, of at most `maxBytes` bytes in UTF-8 without spaces. The value itself is passed on: zod's copy would have its keys in another order. */
-export function jsonRuleFor(shape: z.ZodType, maxBytes = Number.POSITIVE_INFINITY) {
+/** Storable JSON of a shape. The value itself is passed on: zod's copy would have its keys in another order. */
+export function jsonRuleFor(shape: z.ZodType) {
   const schema = z.unknown().superRefine((value, context) => {
-    if (maxBytes < Number.POSITIVE_INFINITY && Buffer.byteLength(JSON.stringify(value)) > maxBytes) {
-      context.addIssue({ code: 'custom', message: `must have at most ${maxBytes} bytes as JSON` });
-      return;
-    }
     const unstorable = [...findUnstorableParts(value).take(MAX_ERROR_ITEMS)];
     const broken = unstorable.length > 0 ? unstorable.values() : toIssues(shape.safeParse(value), value);
     for (const { path, message } of broken.take(MAX_ERROR_ITEMS)) {

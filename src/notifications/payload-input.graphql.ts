@@ -8,11 +8,6 @@ import { MAX_OPTIONS, MAX_QUESTIONS, type NotificationContent, type TaskResultPa
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
 
-/** The maximum size of `input`, so that a page of notifications is not too large to send. */
-const MAX_INPUT_BYTES = 256 * 1024;
-
-const inputBytesNote = 'At most 256 KiB (262,144 bytes) as JSON in UTF-8, without spaces.';
-
 /** A longer list is rejected without checking its items, each of which could have an error. */
 const QuestionInput = z.looseObject({
   questions: z
@@ -43,8 +38,9 @@ const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description: `The tool call's input: an object with the strings \`summary\` and \`plan\`. Additional properties are kept. ${inputBytesNote}`,
-      validate: jsonRuleFor(PlanInput, MAX_INPUT_BYTES),
+      description:
+        "The tool call's input: an object with the strings `summary` and `plan`. Additional properties are kept.",
+      validate: jsonRuleFor(PlanInput),
     }),
   }),
 });
@@ -56,8 +52,8 @@ const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has \`question\`, \`options\` and optionally \`header\`, \`id\` and \`multiSelect\`; an option has \`label\` and optionally \`description\` and \`preview\`. Only \`multiSelect\` can be \`null\`.\n\nAdditional properties of the object are kept; those of a question or option are rejected. ${inputBytesNote}`,
-      validate: jsonRuleFor(QuestionInput, MAX_INPUT_BYTES),
+      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has \`question\`, \`options\` and optionally \`header\`, \`id\` and \`multiSelect\`; an option has \`label\` and optionally \`description\` and \`preview\`. Only \`multiSelect\` can be \`null\`.\n\nAdditional properties of the object are kept; those of a question or option are rejected.`,
+      validate: jsonRuleFor(QuestionInput),
     }),
   }),
 });
@@ -66,7 +62,9 @@ const TaskResultInput = builder.inputType('TaskResultInput', {
   description: 'The result of a task that failed or produced a response.',
   fields: (t) => ({
     taskStatus: t.field({ type: TaskStatusEnum, required: true, description: 'The status of the task.' }),
-    message: t.string(boundedText('The response or the error message.', MAX_LENGTH.message)),
+    message: t.string({
+      description: 'The response or the error message. Limited by the size of the payload.',
+    }),
     messageLabel: t.string(boundedText('A label for the message.', MAX_LENGTH.name)),
     messageTimestamp: t.string(
       boundedText("Timestamp of the message, in the task's own format.", MAX_LENGTH.name),

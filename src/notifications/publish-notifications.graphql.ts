@@ -14,6 +14,7 @@ import {
   withinYearRule,
   YEAR_SECONDS,
 } from '../graphql/rules.ts';
+import { contentSizeNote } from '../values/json.ts';
 import { MAX_LENGTH } from '../values/text.ts';
 import { asksUser, toAnswerContent } from './answers/answer.ts';
 import { SupersedeScopeEnum } from './answers/answer-enums.graphql.ts';
@@ -61,7 +62,7 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     payload: t.field({
       type: NotificationPayloadInput,
       required: true,
-      description: 'The payload, which determines the kind.',
+      description: `The payload, which determines the kind. ${contentSizeNote}`,
     }),
     occurredAt: t.field({
       type: 'DateTime',
@@ -93,8 +94,7 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     }),
     onExpiry: t.field({
       type: DefaultAnswerInput,
-      description:
-        'The answer that the request has if it expires. If omitted, it then has none. Requires `expiresAt` or `expiresInSeconds`.',
+      description: `The answer that the request has if it expires. If omitted, it then has none. Requires \`expiresAt\` or \`expiresInSeconds\`. ${contentSizeNote}`,
     }),
   }),
 });

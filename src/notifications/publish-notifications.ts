@@ -4,11 +4,12 @@ import type { Database } from '../database/database.ts';
 import type { Outbox } from '../database/outbox.ts';
 import { transaction } from '../database/transaction.ts';
 import { ConflictError, ValidationError } from '../errors/gateway-errors.ts';
+import type { ValidationIssue } from '../errors/issue.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { measureJson } from '../values/json.ts';
+import { findExcess, measureJson } from '../values/json.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
-import { asksUser } from './answers/answer.ts';
+import { asksUser, findAnswerExcess } from './answers/answer.ts';
 import { findSlot } from './answers/slot.ts';
 import { listEnabled, listLeftToCaller } from './channel-decision.ts';
 import { insertPublication, insertWithinLimit } from './insert-publication.ts';
@@ -43,7 +44,7 @@ export type NotificationDependencies = ChangeDependencies & { readonly outbox: O
  * @param maxOpen the number of open requests that a task may have; null without a limit
  * @throws {ConflictError} if a notification with the same ID and other content exists, or if a task has too many
  *   open requests
- * @throws {ValidationError} if a draft expires in the past
+ * @throws {ValidationError} if a draft expires in the past or is too large
  */
 export async function publishNotifications(
   { database, announce, outbox }: NotificationDependencies,
@@ -52,7 +53,7 @@ export async function publishNotifications(
   maxOpen: number | null = null,
 ): Promise<Publication[]> {
   if (requests.length === 0) return [];
-  await refuseExpired(database, requests);
+  await refuseUnlessStored(database, requests);
   const providers = [...outbox.channels];
   const drafts = requests.map(({ userId, draft: { supersedes, onExpiry, ...draft }, path }) => {
     const payload = JSON.stringify(draft.payload);
@@ -110,26 +111,40 @@ export async function publishNotifications(
 }
 
 /**
- * Refuses drafts that expire in the past, unless a notification with the ID is stored: a late retry must find it.
+ * Refuses drafts that expire in the past or are too large, unless a notification with the ID is stored: a late retry must
+ * find it, and earlier versions stored larger ones.
  * @throws {ValidationError} if there are any
  */
-async function refuseExpired(database: Database, requests: readonly PublishRequest[]): Promise<void> {
-  const expired = requests.filter(
-    ({ draft: { expiresAt } }) => expiresAt !== null && toMilliseconds(expiresAt) <= Date.now(),
-  );
+async function refuseUnlessStored(database: Database, requests: readonly PublishRequest[]): Promise<void> {
+  const refused = requests.flatMap((request) => {
+    const issues = findDraftIssues(request);
+    return issues.length > 0 ? { request, issues } : [];
+  });
   const found = await Promise.all(
-    expired.map(
-      async ({ userId, draft: { id } }) => id !== null && (await hasNotification(database, userId, id)),
+    refused.map(
+      async ({
+        request: {
+          userId,
+          draft: { id },
+        },
+      }) => id !== null && (await hasNotification(database, userId, id)),
     ),
   );
-  const issues = expired
-    .filter((_request, index) => !found[index])
-    .map(({ draft, path }) => ({
-      path: [...path, 'expiresAt'],
-      message: 'must be in the future',
-      value: draft.expiresAt,
-    }));
+  const issues = refused.flatMap(({ issues }, index) => (found[index] ? [] : issues));
   if (issues.length > 0) throw new ValidationError(issues);
+}
+
+function findDraftIssues({ draft, path }: PublishRequest): ValidationIssue[] {
+  const { expiresAt, payload, onExpiry } = draft;
+  const isExpired = expiresAt !== null && toMilliseconds(expiresAt) <= Date.now();
+  const messages = [
+    { name: 'expiresAt', value: expiresAt, message: isExpired ? 'must be in the future' : undefined },
+    { name: 'payload', value: payload, message: findExcess(JSON.stringify(payload)) },
+    { name: 'onExpiry', value: onExpiry, message: onExpiry ? findAnswerExcess(onExpiry) : undefined },
+  ];
+  return messages.flatMap(({ name, value, message }) =>
+    message === undefined ? [] : { path: [...path, name], message, value },
+  );
 }
 
 function createLimitError(maxOpen: number | null): Error {

@@ -55,7 +55,6 @@ export const MAX_LENGTH = {
   url: 2048,
   preview: 10_000,
   errorMessage: 10_000,
-  message: 100_000,
 };
 
 /** Whether a string has at most `max` characters (Unicode code points). */

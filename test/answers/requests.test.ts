@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type GraphQLReply, graphql } from '../support/client.ts';
+import { type GraphQLReply, graphql, rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { asMember, asPlatform, type Kind, payloads, publish, resolve } from '../support/records.ts';
@@ -12,8 +12,9 @@ import {
   listEvents,
   makeExpired,
   readNotification,
+  refuseAnswer,
 } from '../support/requests.ts';
-import { platform, signTaskToken } from '../support/tokens.ts';
+import { member, platform, signTaskToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
 
@@ -275,6 +276,72 @@ describe('the content of a request', () => {
       code: 'VALIDATION_FAILED',
       errors: [{ location: 'input.expiresAt', message: 'must be in the future', value: input.expiresAt }],
     });
+  });
+
+  const MAX_BYTES = 65_536;
+  const tooLarge = (bytes: number) => `must have at most ${MAX_BYTES} bytes as JSON, and has ${bytes}`;
+  const ofSize = (bytes: number) => {
+    const payload = { toolId: 't', input: { summary: 'é', plan: '' } };
+    payload.input.plan = 'x'.repeat(bytes - Buffer.byteLength(JSON.stringify(payload)));
+    return payload;
+  };
+  const sevenQuestions = {
+    toolId: 't',
+    input: { questions: Array.from({ length: 7 }, () => ({ question: 'Why?', options: [] })) },
+  };
+  const answerSeven = (characters: number) =>
+    Array.from({ length: 7 }, (_, index) => ({ index, options: [], other: 'x'.repeat(characters) }));
+
+  test('has at most 64 KiB of payload, unless a larger one is stored already', async () => {
+    const input = { id: id(), payload: { planRequested: ofSize(MAX_BYTES) } };
+    expect((await send('large', input)).data.publishNotification.created).toBe(true);
+    const larger = { ...input, payload: { planRequested: ofSize(MAX_BYTES + 1) } };
+    expect(extensionsOf(await send('large', { ...larger, id: id() })).errors).toEqual([
+      { location: 'input.payload', message: tooLarge(MAX_BYTES + 1), value: '[object]' },
+    ]);
+    await gateway.database.sql(`update notification set payload = $2 where user_id = 'large' and id = $1`, [
+      input.id,
+      JSON.stringify(larger.payload.planRequested),
+    ]);
+    expect((await send('large', larger)).data.publishNotification.created).toBe(false);
+  });
+
+  test('has at most 64 KiB of onExpiry, unless a larger one is stored already', async () => {
+    const shared = { id: id(), expiresInSeconds: 600, payload: { questionRequested: sevenQuestions } };
+    const small = { ...shared, onExpiry: { questions: answerSeven(9000) } };
+    expect((await send('default-size', small)).data.publishNotification.created).toBe(true);
+    const large = { ...shared, onExpiry: { questions: answerSeven(10_000) } };
+    expect(extensionsOf(await send('default-size', { ...large, id: id() })).errors).toMatchObject([
+      { location: 'input.onExpiry', message: expect.stringMatching(/^must have at most 65536 bytes/) },
+    ]);
+    await gateway.database.sql(
+      `update notification set on_expiry = replace(on_expiry::text, repeat('x', 9000), repeat('x', 10000))::json
+        where user_id = 'default-size' and id = $1`,
+      [shared.id],
+    );
+    expect((await send('default-size', large)).data.publishNotification.created).toBe(false);
+  });
+
+  test('an answer has at most 64 KiB over either API, unless a larger one is stored already', async () => {
+    const { id: notification } = await publish(gateway, 'answer-size', 'question_requested', {
+      payload: { questionRequested: sevenQuestions },
+    });
+    const large = { id: notification, answerId: id(), questions: answerSeven(10_000) };
+    const message = expect.stringMatching(/^must have at most 65536 bytes as JSON, and has \d{5}$/);
+    expect(await refuseAnswer(gateway, 'answer-size', large)).toMatchObject({
+      errors: [{ location: 'input', message }],
+    });
+    const { status, body } = await rest(gateway, 'POST', `/user/notifications/${notification}/answer`, {
+      token: await member('answer-size'),
+      body: { answer_id: id(), questions: answerSeven(10_000) },
+    });
+    expect([status, body.errors]).toEqual([422, [{ location: 'body', message, value: '[object]' }]]);
+    await answer(gateway, 'answer-size', { ...large, questions: answerSeven(9000) });
+    await gateway.database.sql(
+      `update notification set answer = replace(answer::text, repeat('x', 9000), repeat('x', 10000))::json
+        where user_id = 'answer-size'`,
+    );
+    expect(await answer(gateway, 'answer-size', large)).toMatchObject({ __typename: 'AnswerStored' });
   });
 
   test('shows the default before it becomes the answer', async () => {

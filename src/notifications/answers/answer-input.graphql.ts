@@ -3,6 +3,7 @@ import { ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
 import { builder } from '../../graphql/builder.ts';
 import { maxItems } from '../../graphql/rules.ts';
+import { contentSizeNote } from '../../values/json.ts';
 import { MAX_OPTIONS, MAX_QUESTIONS } from '../payload.ts';
 import { type GivenAnswer, MAX_ANSWER_CHARACTERS } from './answer.ts';
 import { PlanDecisionEnum } from './answer-enums.graphql.ts';
@@ -58,7 +59,7 @@ const defineMembers = (
 });
 
 export const AnswerNotificationInput = builder.inputType('AnswerNotificationInput', {
-  description: 'An answer: exactly one of `plan`, `questions` and `reply`.',
+  description: `An answer: exactly one of \`plan\`, \`questions\` and \`reply\`. ${contentSizeNote}`,
   fields: (t) => ({
     id: t.id({ required: true, description: "The notification's ID." }),
     answerId: t.id({

@@ -17,6 +17,7 @@ import type { AnswerVia, RequestState } from './answer.enums.ts';
 import {
   type Answer,
   asksUser,
+  findAnswerExcess,
   findRequestState,
   type GivenAnswer,
   isSameContent,
@@ -65,6 +66,9 @@ export async function answerNotification(
       const answer: Answer | null = found.isDue
         ? null
         : { ...toAnswerContent(found, given, path), answerId, by: userId, via };
+      // A request that is settled already may have a larger answer, which a late retry must find.
+      const excess = answer && findAnswerExcess(given);
+      if (excess) throw new ValidationError([{ path, message: excess, value: given }]);
       const input = { userId, id, answer: answer && JSON.stringify(answer) };
       const [settled] = await runAndCancel({ database, outbox }, settleOpen, input);
       if (settled !== undefined) {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path, ValidationIssue } from '../../errors/issue.ts';
+import { findExcess } from '../../values/json.ts';
 import { isWithinLength } from '../../values/text.ts';
 import type { Time } from '../../values/time.ts';
 import type {
@@ -72,6 +73,11 @@ export function toAnswerContent(request: Requested, given: GivenAnswer, path: Pa
 /** Whether two answers have the same content. The order of questions and options does not matter. */
 export function isSameContent(stored: AnswerContent, given: GivenAnswer): boolean {
   return isDeepStrictEqual(normalize(stored), normalize(given));
+}
+
+/** Returns the message for an answer of which the given part is too large. */
+export function findAnswerExcess(answer: GivenAnswer): string | undefined {
+  return findExcess(JSON.stringify(normalize(answer)));
 }
 
 function normalize(answer: GivenAnswer): unknown {

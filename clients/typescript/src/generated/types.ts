@@ -3,7 +3,7 @@
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
-/** An answer: exactly one of `plan`, `questions` and `reply`. */
+/** An answer: exactly one of `plan`, `questions` and `reply`. At most 64 KiB (65,536 bytes) as JSON in UTF-8, without spaces. */
 export type AnswerNotificationInput = {
   /** The answer's ID, which the client generates, for example a UUID. A retry with the same ID and content returns the stored answer. */
   readonly answerId: string;
