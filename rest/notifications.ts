@@ -13,8 +13,7 @@ import {
 } from '../src/notifications/notification.enums.ts';
 import { notificationCountsField } from '../src/notifications/notification-counts.graphql.ts';
 import { notificationField, notificationsField } from '../src/notifications/notifications.graphql.ts';
-import { idSchema } from '../src/values/constraints.ts';
-import { contentSizeNote } from '../src/values/json.ts';
+import { contentSizeNote, idSchema } from '../src/values/constraints.ts';
 import { isId } from '../src/values/text.ts';
 import { body, path, query, type Route } from './route.ts';
 import { nullableText, optionalText, timestamp, toPascalCase, variant } from './wire.ts';

@@ -14,7 +14,7 @@ import {
   withinYearRule,
   YEAR_SECONDS,
 } from '../graphql/rules.ts';
-import { contentSizeNote } from '../values/json.ts';
+import { contentSizeNote } from '../values/constraints.ts';
 import { MAX_LENGTH } from '../values/text.ts';
 import { asksUser, toAnswerContent } from './answers/answer.ts';
 import { SupersedeScopeEnum } from './answers/answer-enums.graphql.ts';

@@ -57,3 +57,16 @@ export function wholeNumberSchema(minimum: number, maximum = MAX_INT) {
 export function describeRange(minimum: number | null, maximum: number | null): string {
   return `must be a whole number from ${minimum} to ${maximum}`;
 }
+
+/** The maximum size of a payload, and of an answer. */
+const MAX_CONTENT_BYTES = 65_536;
+
+/** The description of this limit. */
+export const contentSizeNote = 'At most 64 KiB (65,536 bytes) as JSON in UTF-8, without spaces.';
+
+/** Returns the message for a payload or an answer that is too large, given its JSON. */
+export function findExcess(json: string): string | undefined {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= MAX_CONTENT_BYTES) return undefined;
+  return `must have at most ${MAX_CONTENT_BYTES} bytes as JSON, and has ${bytes}`;
+}

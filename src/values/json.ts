@@ -37,19 +37,6 @@ function findBrokenRule(value: unknown): string | undefined {
   return typeof value === 'number' && !Number.isFinite(value) ? 'must be a finite number' : undefined;
 }
 
-/** The maximum size of a payload, and of an answer. */
-const MAX_CONTENT_BYTES = 65_536;
-
-/** The description of this limit. */
-export const contentSizeNote = 'At most 64 KiB (65,536 bytes) as JSON in UTF-8, without spaces.';
-
-/** Returns the message for a payload or an answer that is too large, given its JSON. */
-export function findExcess(json: string): string | undefined {
-  const bytes = Buffer.byteLength(json);
-  if (bytes <= MAX_CONTENT_BYTES) return undefined;
-  return `must have at most ${MAX_CONTENT_BYTES} bytes as JSON, and has ${bytes}`;
-}
-
 /** The memory of a value in addition to its text. */
 const BYTES_PER_VALUE = 16;
 

@@ -3,7 +3,7 @@ import { ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
 import { builder } from '../../graphql/builder.ts';
 import { maxItems } from '../../graphql/rules.ts';
-import { contentSizeNote } from '../../values/json.ts';
+import { contentSizeNote } from '../../values/constraints.ts';
 import { MAX_OPTIONS, MAX_QUESTIONS } from '../payload.ts';
 import { type GivenAnswer, MAX_ANSWER_CHARACTERS } from './answer.ts';
 import { PlanDecisionEnum } from './answer-enums.graphql.ts';

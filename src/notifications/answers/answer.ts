@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path, ValidationIssue } from '../../errors/issue.ts';
-import { findExcess } from '../../values/json.ts';
+import { findExcess } from '../../values/constraints.ts';
 import { isWithinLength } from '../../values/text.ts';
 import type { Time } from '../../values/time.ts';
 import type {
