@@ -111,13 +111,15 @@ const MIN_LENGTH = 8;
 
 const MAX_EDITS = 2;
 
-/** Describes variables that are probably misspelled settings. */
+/** Describes variables that are probably misspelled settings, even if the setting is set as well. */
 export function findMisspellings(given: readonly string[], settings: readonly string[]): string[] {
-  const unset = settings.filter((name) => name.length >= MIN_LENGTH && !given.includes(name));
+  const long = settings.filter((name) => name.length >= MIN_LENGTH);
   return given
     .filter((name) => !settings.includes(name))
     .flatMap((name) => {
-      const meant = closestMatch(name.toUpperCase(), unset, { maxDistance: MAX_EDITS });
-      return meant === undefined ? [] : [`${name}: is not a setting and is ignored; did you mean ${meant}?`];
+      const meant = closestMatch(name.toUpperCase(), long, { maxDistance: MAX_EDITS });
+      if (meant === undefined) return [];
+      const also = given.includes(meant) ? ', which is set too' : '';
+      return [`${name}: is not a setting and is ignored; did you mean ${meant}${also}?`];
     });
 }

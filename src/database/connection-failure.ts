@@ -27,6 +27,7 @@ export function toConnectionError(url: string, error: unknown): OperatorError {
   const known = describeConnectionFailure(url, error);
   if (known !== undefined) return known;
   if (message.includes('unsupported startup parameter')) return createError(url, error, POOLER);
+  if (message.includes('does not support SSL')) return createError(url, error, TLS);
   if (readSystemErrorCode(error) === 'ENOENT') return createError(url, error, FILES);
   if (message.startsWith('SASL')) return createError(url, error, PASSWORD, 'PostgreSQL requires a password');
   return createError(url, error, SERVER);
@@ -38,6 +39,11 @@ const PASSWORD =
   'Correct the user and password in DATABASE_URL; special characters must be percent-encoded ("@" as %40).';
 const POOLER = 'Configure PgBouncer as described in docs/scaling.md, or connect to PostgreSQL directly.';
 const FILES = 'Correct the path of the socket or certificate in DATABASE_URL.';
+const TLS =
+  'Enable TLS in PostgreSQL (ssl = on), or remove sslmode from DATABASE_URL if the network is trusted.';
+const CERTIFICATE =
+  "Set sslrootcert in DATABASE_URL to the file with the certificate of the authority that issued the server's.";
+const UNTRUSTED = 'the certificate of the server is not trusted';
 const SLOTS =
   'Raise max_connections of PostgreSQL, lower DATABASE_POOL_SIZE, or stop programs that use connections.';
 
@@ -53,6 +59,11 @@ const failures = new Map<string, readonly [advice: string, reason?: string]>([
   ['3D000', ['Create it, or correct the name in DATABASE_URL.']],
   ['28P01', [PASSWORD]],
   ['53300', [SLOTS]],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', [CERTIFICATE, UNTRUSTED]],
+  ['SELF_SIGNED_CERT_IN_CHAIN', [CERTIFICATE, UNTRUSTED]],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', [CERTIFICATE, UNTRUSTED]],
+  ['CERT_HAS_EXPIRED', ['Renew the certificate of the server.']],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', ['Use a host in DATABASE_URL that the certificate of the server names.']],
   // PostgreSQL is stopping or starting.
   ['57P01', [SERVER]],
   ['57P03', [SERVER]],

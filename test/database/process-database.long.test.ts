@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { describeConnectionFailure, describeDatabase } from '../../src/database/connection-failure.ts';
 import { version } from '../../src/version.ts';
+import { createCertificate } from '../support/certificate.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runProcess, startGatewayProcess } from '../support/process.ts';
 import { getPort } from '../support/proxy.ts';
@@ -12,14 +14,25 @@ import { AUDIENCE, ISSUER, jwks } from '../support/tokens.ts';
 
 let database: TestDatabase;
 let silentServer: Server;
+/** Agrees to TLS, as PostgreSQL does. */
+let tlsServer: Server;
 
 beforeAll(async () => {
   database = await createEmptyDatabase();
   silentServer = createServer(() => undefined).listen(0, '127.0.0.1');
   await once(silentServer, 'listening');
+  const certificate = createCertificate('IP:127.0.0.1');
+  tlsServer = createServer((socket) => {
+    socket.once('data', () => {
+      socket.write('S');
+      new TLSSocket(socket, { isServer: true, ...certificate }).on('error', () => undefined);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(tlsServer, 'listening');
 });
 afterAll(async () => {
   silentServer.close();
+  tlsServer.close();
   await database.sql('drop role if exists crowded');
   await database.drop();
 });
@@ -119,6 +132,16 @@ describe('exits with one line, without the password, that names the database', (
       'a missing certificate',
       async () => change('search', 'sslrootcert=/no/such/file'),
       `ENOENT: no such file or directory, open '/no/such/file'. Correct the path of the socket or certificate in DATABASE_URL.`,
+    ],
+    [
+      'a server without TLS',
+      async () => change('search', 'sslmode=verify-full'),
+      'The server does not support SSL connections. Enable TLS in PostgreSQL (ssl = on), or remove sslmode from DATABASE_URL if the network is trusted.',
+    ],
+    [
+      'a certificate of an unknown authority',
+      async () => `postgres://user:secret-word@127.0.0.1:${getPort(tlsServer)}/gateway?sslmode=verify-full`,
+      "the certificate of the server is not trusted. Set sslrootcert in DATABASE_URL to the file with the certificate of the authority that issued the server's.",
     ],
     [
       'too many connections',
