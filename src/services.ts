@@ -38,7 +38,7 @@ export type Services = Awaited<ReturnType<typeof createServices>>;
 export async function createServices(config: Config, database: Database, log: Log) {
   const metrics = new Registry();
   const keys = await readEncryptionKeys(config);
-  const keySet = await openKeySet(config.keySet, config.dataDir);
+  const keySet = await openKeySet(config, log);
   const tokens = createTokenVerifier({ ...config, keySet });
   const cipher = createCredentialCipher(keys);
   const delivery = createDelivery(config, metrics, log);
@@ -65,6 +65,7 @@ export async function createServices(config: Config, database: Database, log: Lo
     pools: database.pools,
     cachedTokens: () => tokens.size,
     keySetAge: () => keySet.age?.(),
+    maxKeySetAge: () => (keySet.age ? config.keySetMaxStaleSeconds : undefined),
     isRedisUp: redis && (() => redis.status === 'ready'),
   });
   return {

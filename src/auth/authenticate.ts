@@ -8,6 +8,7 @@ import { InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts
 import { isId } from '../values/text.ts';
 import { fingerprint, type KeySet, REMOVAL_MS } from './key-set.ts';
 import { parseScopes, type Scope, TASK_SCOPE } from './scopes.ts';
+import { ALGORITHMS } from './usable-keys.ts';
 import type { Task, Viewer } from './viewer.ts';
 
 /** The requirements that a token is verified against. */
@@ -18,7 +19,6 @@ type TokenRules = Pick<Config, 'issuer' | 'audience' | 'orgClaim' | 'scopes' | '
 /** Identifies the viewer who sent a request. */
 export type Authenticate = (request: IncomingMessage) => Promise<Viewer>;
 
-const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
 const CLOCK_TOLERANCE_SECONDS = 5;
 
 /** Creates authentication by the `Authorization` header (RFC 6750, section 2.1). Other methods are not supported. */
@@ -56,14 +56,7 @@ const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(
  */
 async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
   try {
-    const { payload, protectedHeader, key } = await jwtVerify(token, rules.keySet, {
-      algorithms: ALGORITHMS,
-      clockTolerance: CLOCK_TOLERANCE_SECONDS,
-      currentDate: new Date(),
-      requiredClaims: ['sub', 'exp'],
-      ...(rules.issuer !== null && { issuer: rules.issuer }),
-      ...(rules.audience !== null && { audience: rules.audience }),
-    });
+    const { payload, protectedHeader, key } = await verifySignature(rules, token);
     if ('b64' in protectedHeader)
       throw UnauthenticatedError.invalidToken('b64 is not allowed in a JWT (RFC 7797, section 7)');
     if (token.split('.', 2).some((part) => hasRepeatedMembers(Buffer.from(part, 'base64url').toString()))) {
@@ -81,10 +74,25 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
     };
   } catch (error) {
     if (error instanceof InternalError || error instanceof UnauthenticatedError) throw error;
-    if (error instanceof errors.JOSEError || error instanceof z.ZodError) {
-      throw UnauthenticatedError.invalidToken(describeReason(error));
-    }
+    if (error instanceof z.ZodError) throw UnauthenticatedError.invalidToken(describeIssues(error));
     throw new InternalError(error);
+  }
+}
+
+/** Whatever fails here is caused by the token or its key, unless the key set is unavailable. */
+async function verifySignature({ keySet, issuer, audience }: TokenRules, token: string) {
+  try {
+    return await jwtVerify(token, keySet, {
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      currentDate: new Date(),
+      requiredClaims: ['sub', 'exp'],
+      ...(issuer !== null && { issuer }),
+      ...(audience !== null && { audience }),
+    });
+  } catch (error) {
+    if (error instanceof InternalError) throw error;
+    throw UnauthenticatedError.invalidToken(describeFailure(error));
   }
 }
 
@@ -110,9 +118,13 @@ function readId(claims: Readonly<Record<string, unknown>>, name: string): string
 }
 
 /** Describes the failed check. Unlike the causes of jose's errors, the description does not quote the token. */
-function describeReason(error: errors.JOSEError | z.ZodError): string {
+function describeFailure(error: unknown): string {
   if (error instanceof errors.JOSEError) return `${error.code}: ${error.message}`;
-  return error.issues.map(({ path, code }) => `claim "${path.join('.')}": ${code}`).join(', ');
+  return error instanceof Error ? error.name : 'unknown';
+}
+
+function describeIssues({ issues }: z.ZodError): string {
+  return issues.map(({ path, code }) => `claim "${path.join('.')}": ${code}`).join(', ');
 }
 
 /**

@@ -1,5 +1,4 @@
 import { createPublicKey, hash, KeyObject } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -15,29 +14,62 @@ import {
 } from 'jose';
 import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import { lacksPublicKey, NO_PUBLIC_KEY } from '../config/formats.ts';
-import type { KeySetSource } from '../config.ts';
+import type { Config } from '../config.ts';
 import { OperatorError } from '../errors/failure.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import type { Log } from '../log.ts';
 import { readResponseText } from '../values/response-text.ts';
+import { type RejectedKey, selectUsableKeys } from './usable-keys.ts';
 
-/** Finds the public key for a token's header. Rejects with a jose error if none matches. */
+/**
+ * Finds the public key for a token's header. Rejects with a jose error if none matches, and with an `InternalError` if
+ * the keys are unknown. Only remote key sets define the other members.
+ */
 export type KeySet = JWTVerifyGetKey<CryptoKey> & {
-  /** Returns the seconds since the last successful fetch, undefined if none succeeded. Only remote key sets define it. */
+  /** Returns the seconds since the last successful fetch, undefined if none succeeded. */
   age?(): number | undefined;
+  /** Returns why no token can be verified; undefined if tokens can be. */
+  problem?(): string | undefined;
   /**
-   * Fetches the keys, unless an attempt failed within the last 5 seconds. Returns the error of the latest attempt,
-   * undefined if it succeeded; never rejects.
+   * Fetches the keys if they are old, unless an attempt failed within the last 5 seconds. Returns the error of the latest
+   * attempt, undefined if it succeeded; never rejects.
    */
-  fetch?(): Promise<unknown>;
-  /** Returns the fingerprints of the current keys, fetching them again if they are old; undefined if none were fetched. */
-  fingerprints?(): Promise<ReadonlySet<string> | undefined>;
+  refresh?(): Promise<unknown>;
+  /** Returns the fingerprints of the current keys; undefined if none were fetched. */
+  fingerprints?(): ReadonlySet<string> | undefined;
 };
 
-/** Opens the configured key set (RFC 7517). */
-export async function openKeySet(source: KeySetSource, dataDir: string): Promise<KeySet> {
-  if (source.kind === 'remote') return createRemoteKeySet(source.url);
-  return createLocalJWKSet(source.kind === 'local' ? source.jwks : await readDevelopmentPublicKeys(dataDir));
+/** Opens the configured key set (RFC 7517). Keys that cannot be used are logged and ignored. */
+export async function openKeySet(
+  {
+    keySet: source,
+    keySetMaxStaleSeconds,
+    dataDir,
+  }: Pick<Config, 'keySet' | 'keySetMaxStaleSeconds' | 'dataDir'>,
+  log: Log,
+): Promise<KeySet> {
+  const logRejected = createRejectionLog(log);
+  if (source.kind === 'remote') return createRemoteKeySet(source.url, keySetMaxStaleSeconds, logRejected);
+  const { keys, rejected } = await selectUsableKeys(
+    source.kind === 'local' ? source.jwks : await readDevelopmentPublicKeys(dataDir),
+  );
+  logRejected(rejected);
+  return createLocalJWKSet({ keys });
+}
+
+const MAX_LOGGED_KEYS = 10;
+
+/** Logs the rejected keys of each load in one line, unless they are those of the load before. */
+function createRejectionLog(log: Log) {
+  let last = '[]';
+  return (rejected: readonly RejectedKey[]): void => {
+    const current = JSON.stringify(rejected);
+    if (current !== last && rejected.length > 0) {
+      const keys = rejected.slice(0, MAX_LOGGED_KEYS);
+      log.warn({ keys, count: rejected.length }, 'keys of the key set cannot be used and are ignored');
+    }
+    last = current;
+  };
 }
 
 /** Minimum time from one fetch to the next, so that tokens with unknown keys cannot each trigger a fetch. */
@@ -49,7 +81,7 @@ const FETCH_TIMEOUT_MS = 5000;
 const MAX_BYTES = 1_048_576;
 
 /** A key set older than this is fetched again in the background. */
-const REFRESH_MS = 30_000;
+const REFRESH_MS = 25_000;
 
 /** A key is found for at most this long after its removal from the key set, unless the key set cannot be fetched. */
 export const REMOVAL_MS = 50_000;
@@ -59,9 +91,13 @@ const STALE_MS = REMOVAL_MS - FETCH_TIMEOUT_MS;
 
 /**
  * Creates a key set that is fetched from a URL. While the URL is slow, unreachable or returns invalid data, the last
- * keys remain valid.
+ * keys remain valid until they are older than the maximum.
  */
-function createRemoteKeySet(url: URL): KeySet {
+function createRemoteKeySet(
+  url: URL,
+  maxStaleSeconds: number,
+  logRejected: (rejected: readonly RejectedKey[]) => void,
+): KeySet {
   const cache: JWKSCacheInput = {};
   /** The keys and time of the last successful fetch, written by jose. */
   const fetched: Readonly<Partial<ExportedJWKSCache>> = cache;
@@ -77,13 +113,15 @@ function createRemoteKeySet(url: URL): KeySet {
       // jose's cooldown follows a success only, so without this every unknown key would trigger a failing fetch.
       if (Date.now() - failure.at < COOLDOWN_MS) throw new InternalError(failure.cause);
       try {
-        const keys = await fetchKeySet(...request);
+        const given = await fetchKeySet(...request);
         // Later, such a set means that all keys were removed.
-        if (fetched.jwks === undefined && lacksPublicKey(keys)) {
+        if (fetched.jwks === undefined && lacksPublicKey(given)) {
           throw new OperatorError(`The key set at AUTH_JWKS_URL ${NO_PUBLIC_KEY}.`);
         }
+        const { keys, rejected } = await selectUsableKeys(given);
+        logRejected(rejected);
         failure = noFailure;
-        return Response.json(keys);
+        return Response.json({ keys });
       } catch (cause) {
         failure = { at: Date.now(), cause };
         throw new InternalError(cause);
@@ -91,13 +129,15 @@ function createRemoteKeySet(url: URL): KeySet {
     },
   });
   const ageMs = () => Date.now() - (fetched.uat ?? Number.POSITIVE_INFINITY);
-  const refresh = (): Promise<unknown> => remote.reload().catch(() => failure.cause);
+  const isTooOld = () => ageMs() > maxStaleSeconds * 1000;
+  const reload = (): Promise<unknown> => remote.reload().catch(() => failure.cause);
 
   const find: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
     // If fetching failed recently, requests do not wait for the next attempt.
     const hasFailedRecently = Date.now() - failure.at < STALE_MS;
-    if (ageMs() > STALE_MS && !hasFailedRecently) await refresh();
-    else if (ageMs() > REFRESH_MS) void refresh();
+    if (ageMs() > STALE_MS && !hasFailedRecently) await reload();
+    if (isTooOld())
+      throw new InternalError(new OperatorError(`The key set ${TOO_OLD}.`, { cause: failure.cause }));
     try {
       return await remote(header, token);
     } catch (error) {
@@ -109,13 +149,19 @@ function createRemoteKeySet(url: URL): KeySet {
   };
   return Object.assign(find, {
     age: () => (fetched.uat === undefined ? undefined : ageMs() / 1000),
-    fetch: refresh,
-    async fingerprints() {
-      if (ageMs() > REFRESH_MS) await refresh();
-      return fetched.jwks && fingerprintsIn(fetched.jwks);
+    problem() {
+      if (fetched.uat === undefined) return 'was never fetched';
+      return isTooOld() ? TOO_OLD : undefined;
     },
+    async refresh() {
+      const isOld = fetched.uat === undefined || ageMs() > REFRESH_MS;
+      return isOld ? reload() : undefined;
+    },
+    fingerprints: () => fetched.jwks && new Set(fetched.jwks.keys.map(fingerprintOfJwk)),
   });
 }
+
+const TOO_OLD = 'is older than AUTH_JWKS_MAX_STALE_SECONDS because fetching AUTH_JWKS_URL fails';
 
 /** @throws {Error} if the reply is late, too large, not 200 or not a key set */
 async function fetchKeySet(...[url, options]: Parameters<FetchImplementation>): Promise<JSONWebKeySet> {
@@ -133,33 +179,27 @@ async function fetchKeySet(...[url, options]: Parameters<FetchImplementation>): 
 /** Longer than the cooldown by a margin, because a timer can fire slightly early by the clock. */
 const RETRY_MS = COOLDOWN_MS + 100;
 
-/** Fetches a key set in the background, retrying until it succeeds. Logs the first failure and the recovery. */
-export function prefetchKeySet(keySet: KeySet, log: Log): { stop(): void } {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const fetchUntilSuccess = async () => {
-    let isReported = false;
-    while (!signal.aborted && isAwaitingFirstFetch(keySet)) {
-      const failure = await keySet.fetch?.();
-      if (!isAwaitingFirstFetch(keySet)) break;
-      if (!isReported && failure !== undefined) {
-        log.warn(
-          { err: failure },
-          'fetching the key set from AUTH_JWKS_URL failed; the gateway is not ready until it succeeds',
-        );
-        isReported = true;
-      }
-      await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+/**
+ * Keeps a key set current in the background, independent of requests. Logs the first failure of several, and the
+ * recovery.
+ */
+export function keepRefreshing(keySet: KeySet, log: Log): { stop(): void } {
+  let isFailing = false;
+  const refresh = async () => {
+    const failure = await keySet.refresh?.();
+    if (failure !== undefined && !isFailing) {
+      const effect = keySet.problem?.() === undefined ? 'the last keys are used' : 'the gateway is not ready';
+      log.warn(
+        { err: failure },
+        `fetching the key set from AUTH_JWKS_URL failed; ${effect} until it succeeds`,
+      );
     }
-    if (isReported && !isAwaitingFirstFetch(keySet)) log.info('fetched the key set from AUTH_JWKS_URL');
+    if (failure === undefined && isFailing) log.info('fetched the key set from AUTH_JWKS_URL');
+    isFailing = failure !== undefined;
   };
-  void fetchUntilSuccess();
-  return { stop: () => stopping.abort() };
-}
-
-/** Whether a key set must be fetched and never was. */
-export function isAwaitingFirstFetch({ age }: Pick<KeySet, 'age'>): boolean {
-  return age !== undefined && age() === undefined;
+  const timer = setInterval(refresh, RETRY_MS);
+  void refresh();
+  return { stop: () => clearInterval(timer) };
 }
 
 /** Returns the fingerprint of a public key, which does not depend on how a key set represents it. */
@@ -171,17 +211,8 @@ export function fingerprint(key: CryptoKey): string {
 
 const digests = new WeakMap<CryptoKey, string>();
 
-/** Returns the fingerprints of a set's keys. Skips keys that Node.js cannot read: they verify no token. */
-function fingerprintsIn({ keys }: JSONWebKeySet): ReadonlySet<string> {
-  return new Set(keys.flatMap((key) => fingerprintOfJwk(key) ?? []));
-}
-
-function fingerprintOfJwk(key: JWK): string | undefined {
-  try {
-    return digestKey(createPublicKey({ key, format: 'jwk' }));
-  } catch {
-    return undefined;
-  }
+function fingerprintOfJwk(key: JWK): string {
+  return digestKey(createPublicKey({ key, format: 'jwk' }));
 }
 
 function digestKey(key: KeyObject): string {

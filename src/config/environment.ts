@@ -51,6 +51,8 @@ export const Environment = z.object({
   DATABASE_POOL_SIZE: wholeNumber(1, 1000).default(10),
   DATABASE_TIMEOUT_MS: wholeNumber(100, 600_000).default(5000),
   AUTH_JWKS_URL: webUrl.optional(),
+  /** Age at which a key set that cannot be fetched again is no longer used. */
+  AUTH_JWKS_MAX_STALE_SECONDS: wholeNumber(60, 31_536_000).default(86_400),
   AUTH_JWKS: jwks.optional(),
   AUTH_ISSUER: z.string().optional(),
   AUTH_AUDIENCE: z.string().optional(),
@@ -133,6 +135,7 @@ export const Settings = Environment.transform((variables) => ({
   databasePoolSize: variables.DATABASE_POOL_SIZE,
   databaseTimeoutMs: variables.DATABASE_TIMEOUT_MS,
   keySet: readKeySetSource(variables),
+  keySetMaxStaleSeconds: variables.AUTH_JWKS_MAX_STALE_SECONDS,
   issuer: variables.AUTH_ISSUER ?? null,
   audience: variables.AUTH_AUDIENCE ?? null,
   orgClaim: variables.AUTH_ORG_CLAIM,

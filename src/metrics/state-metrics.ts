@@ -13,6 +13,7 @@ export type GatewayState = {
   cachedTokens: Reading;
   /** Seconds since the key set was fetched; undefined if it was not. */
   keySetAge: Reading;
+  maxKeySetAge: Reading;
   /** Undefined if Redis is not configured. */
   isRedisUp: (() => boolean) | undefined;
 };
@@ -35,6 +36,11 @@ export function createStateMetrics(registry: Registry, state: GatewayState): voi
     'gateway_key_set_age_seconds',
     'Time since the last successful fetch of the key set.',
     state.keySetAge,
+  );
+  gauge(
+    'gateway_key_set_max_age_seconds',
+    'Age at which the key set is no longer used (AUTH_JWKS_MAX_STALE_SECONDS).',
+    state.maxKeySetAge,
   );
   const { isRedisUp } = state;
   if (isRedisUp !== undefined) {

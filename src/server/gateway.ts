@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { toErrorResponse } from '../../rest/errors.ts';
-import { prefetchKeySet } from '../auth/key-set.ts';
+import { keepRefreshing } from '../auth/key-set.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { watchTokens } from '../live/watch-tokens.ts';
@@ -71,7 +71,7 @@ export async function startGateway(config: Config, database: Database, log: Log,
  * valid, settling expired requests, deleting settled notifications and old platform events, and updating the statistics.
  */
 function startPeriodicWork({ config, database, keySet, hub, shared, log }: Services) {
-  const fetching = prefetchKeySet(keySet, log);
+  const refreshing = keepRefreshing(keySet, log);
   const tokens = watchTokens(keySet, hub);
   const requests = startRequestSweep(shared, log);
   const retention = startRetention(shared, config.notificationRetentionDays, log);
@@ -79,7 +79,7 @@ function startPeriodicWork({ config, database, keySet, hub, shared, log }: Servi
   const sweeping = startSweeping(database, log);
   return {
     async stop(): Promise<void> {
-      fetching.stop();
+      refreshing.stop();
       tokens.stop();
       await Promise.all([requests.stop(), retention.stop(), feedRetention.stop(), sweeping.stop()]);
     },

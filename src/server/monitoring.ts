@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import express, { type ErrorRequestHandler, type Response, Router } from 'express';
 import type { Registry } from 'prom-client';
-import { isAwaitingFirstFetch, type KeySet } from '../auth/key-set.ts';
+import type { KeySet } from '../auth/key-set.ts';
 import type { Config, MetricsAccess } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { findSchemaProblem } from '../database/schema-compatibility.ts';
@@ -26,7 +26,7 @@ export type Readiness = {
   database: Database;
   isStopping(): boolean;
   live: Pick<LiveEvents, 'problem'>;
-  keySet: Pick<KeySet, 'age'>;
+  keySet: Pick<KeySet, 'problem'>;
 };
 
 /**
@@ -102,14 +102,14 @@ const NO_PREPARED_STATEMENTS =
 
 /**
  * Replies 200 if the gateway can serve requests: the process is not stopping, the database is reachable and its
- * schema fits this version, and the key set was fetched; otherwise 503. The state of live events is only informational,
+ * schema fits this version, and the key set is usable; otherwise 503. The state of live events is only informational,
  * because all other requests are served while they are interrupted.
  */
 async function serveReadiness(response: ServerResponse, from: Readiness, log: Log): Promise<void> {
   const required = {
     process: from.isStopping() ? 'is stopping' : OK,
     ...(await checkDatabase(from.database, log)),
-    key_set: isAwaitingFirstFetch(from.keySet) ? 'was never fetched' : OK,
+    key_set: from.keySet.problem?.() ?? OK,
   };
   const isReady = Object.values(required).every((state) => state === OK);
   const checks = { ...required, live_events: from.live.problem ?? OK };

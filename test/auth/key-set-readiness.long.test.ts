@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
@@ -6,6 +6,7 @@ import { type Issuer, startIssuer } from '../support/issuer.ts';
 let issuer: Issuer;
 let gateway: TestGateway;
 afterEach(async () => {
+  vi.useRealTimers();
   await gateway.close();
   await issuer.close();
 });
@@ -33,12 +34,24 @@ test('a gateway is not ready until the key set was fetched, logs it, and retries
   expect(messages()).toContain('fetched the key set from AUTH_JWKS_URL');
 });
 
-test('a gateway that fetched the key set stays ready while the issuer fails', async () => {
+test('without traffic, the key set stays current; each outage of the issuer is logged once', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
   issuer = await startIssuer();
   gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
-  await eventually(async () => expect((await readiness()).status).toBe(200));
+  await eventually(async () => expect(await readiness()).toEqual({ status: 200, keySet: 'ok' }));
   issuer.fail();
+  vi.setSystemTime(Date.now() + 26_000);
+  const failed = 'fetching the key set from AUTH_JWKS_URL failed; the last keys are used until it succeeds';
+  await eventually(() => expect(messages()).toContain(failed));
+  const requests = issuer.requests();
+  vi.setSystemTime(Date.now() + 6000);
+  await eventually(() => expect(issuer.requests()).toBeGreaterThan(requests));
   expect(await readiness()).toEqual({ status: 200, keySet: 'ok' });
+
+  issuer.recover();
+  vi.setSystemTime(Date.now() + 6000);
+  await eventually(() => expect(messages()).toContain('fetched the key set from AUTH_JWKS_URL'));
+  expect(messages().filter((message) => message === failed)).toHaveLength(1);
 });
 
 test('a key set with shared secrets only is reported in one line, without them', async () => {

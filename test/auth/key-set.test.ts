@@ -76,15 +76,40 @@ test('returns 500 over both APIs, not 401, if the key set was never fetched', as
   ]);
 });
 
-test('keeps using the fetched key set for hours while the issuer is unreachable', async () => {
+test('uses the fetched key set for a day while the issuer is unreachable, then returns 500 and is not ready', async () => {
   const key = await startWith('one');
   await request(await sign(key, 'one'));
   issuer.fail();
-  vi.setSystemTime('2026-01-01T05:00:00Z');
-
+  const readiness = async () => {
+    const response = await fetch(`${gateway.address}/readyz`);
+    return [response.status, (await response.json()).checks.key_set];
+  };
+  vi.setSystemTime('2026-01-01T23:59:00Z');
   expect(await request(await sign(key, 'one'))).toBe(200);
   expect(await request(await sign(key, 'unknown'))).toBe(401);
   expect(issuer.requests()).toBeGreaterThan(1);
+  expect(await readiness()).toEqual([200, 'ok']);
+
+  vi.setSystemTime('2026-01-02T00:00:01Z');
+  const token = await sign(key, 'one');
+  expect(await request(token)).toBe(500);
+  expect((await graphql(gateway, '{ workspaces { totalCount } }', {}, { token })).status).toBe(500);
+  const problem = 'is older than AUTH_JWKS_MAX_STALE_SECONDS because fetching AUTH_JWKS_URL fails';
+  expect(await readiness()).toEqual([503, problem]);
+  expect(gateway.logLines().map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({
+      level: 50,
+      err: expect.objectContaining({
+        message: `The key set ${problem}.`,
+        cause: expect.objectContaining({ message: 'Fetching the key set returned status 503.' }),
+      }),
+    }),
+  );
+
+  issuer.recover();
+  vi.setSystemTime('2026-01-02T00:01:00Z');
+  expect(await request(await sign(key, 'one'))).toBe(200);
+  expect(await readiness()).toEqual([200, 'ok']);
 });
 
 /** Advances the clock by a minute, with a round trip to the issuer between its steps. */
@@ -121,12 +146,15 @@ test('ends a stream within a minute after the key of its token was removed, but 
   staying.close();
 });
 
-test('keeps a stream open while the issuer is unreachable', async () => {
+test('keeps a stream open while the issuer is unreachable, until the key set is a day old', async () => {
   vi.useFakeTimers({
     toFake: ['Date', 'setInterval', 'clearInterval'],
     now: new Date('2026-01-01T00:00:00Z'),
   });
-  const token = await sign(await startWith('only'), 'only');
+  const token = await signToken(
+    { sub: 'alice', exp: Date.parse('2026-01-03T00:00:00Z') / 1000 },
+    { key: await startWith('only'), header: { alg: 'ES256', kid: 'only' } },
+  );
   const stream = await openStream(gateway, 'subscription { notificationEvents { cursor } }', {}, { token });
   issuer.fail();
   const requests = issuer.requests();
@@ -134,5 +162,11 @@ test('keeps a stream open while the issuer is unreachable', async () => {
   expect(issuer.requests()).toBeGreaterThan(requests + 3);
   expect(stream.results).toEqual([]);
   expect(await Promise.race([stream.ended, 'open'])).toBe('open');
-  stream.close();
+
+  vi.setSystemTime('2026-01-02T00:00:01Z');
+  await advanceMinute();
+  expect(await stream.ended).toBe('complete');
+  expect(stream.results).toEqual([
+    { data: undefined, errors: [expect.objectContaining({ extensions: { code: 'INTERNAL_ERROR' } })] },
+  ]);
 });

@@ -102,6 +102,24 @@ test.skipIf(!hasPromtool).each<[what: string, series: Series, minutes: number, f
   ['429s are as frequent as yesterday', { [errors('rate_limited')]: '0+60x1600' }, 1500, []],
   ['many 429s follow none', { [errors('rate_limited')]: '0x1450 0+60x60' }, 1480, ['GatewayRateLimited']],
   [
+    'the key set is half an hour old of a day',
+    { gateway_key_set_age_seconds: '0+60x30', gateway_key_set_max_age_seconds: '86400x30' },
+    30,
+    [],
+  ],
+  [
+    'the key set is two hours old of a day',
+    { gateway_key_set_age_seconds: '0+60x120', gateway_key_set_max_age_seconds: '86400x120' },
+    120,
+    ['GatewayKeySetStale'],
+  ],
+  [
+    'the key set is two hours old of three',
+    { gateway_key_set_age_seconds: '0+60x120', gateway_key_set_max_age_seconds: '10800x120' },
+    120,
+    ['GatewayKeySetExpiring', 'GatewayKeySetStale'],
+  ],
+  [
     'a process has 80 % of its streams',
     { gateway_live_subscribers: '800x60', gateway_live_subscribers_max: '1000x60' },
     30,

@@ -35,6 +35,7 @@ test('every setting has a development default', () => {
     databasePoolSize: 10,
     databaseTimeoutMs: 5000,
     keySet: { kind: 'development' },
+    keySetMaxStaleSeconds: 86_400,
     issuer: null,
     audience: null,
     orgClaim: 'org_id',
@@ -76,6 +77,7 @@ test('reads every variable', () => {
     DATABASE_POOL_SIZE: '3',
     DATABASE_TIMEOUT_MS: '100',
     AUTH_JWKS_URL: 'https://issuer.test/keys',
+    AUTH_JWKS_MAX_STALE_SECONDS: '3600',
     AUTH_ISSUER: 'https://issuer.test',
     AUTH_AUDIENCE: 'gateway',
     AUTH_ORG_CLAIM: 'organization',
@@ -128,6 +130,7 @@ test('reads every variable', () => {
     databasePoolSize: 3,
     databaseTimeoutMs: 100,
     keySet: { kind: 'remote', url: new URL('https://issuer.test/keys') },
+    keySetMaxStaleSeconds: 3600,
     issuer: 'https://issuer.test',
     audience: 'gateway',
     orgClaim: 'organization',
@@ -420,8 +423,10 @@ describe('an unknown variable', () => {
     },
   );
 
-  test('is ignored if the setting it resembles is also set', () => {
-    expect(readConfig({ REDIS_URI: 'value', REDIS_URL: 'redis://localhost' }).warnings).toEqual([]);
+  test('is reported if the setting it resembles is set too', () => {
+    expect(readConfig({ REDIS_URI: 'value', REDIS_URL: 'redis://localhost' }).warnings).toEqual([
+      'REDIS_URI: is not a setting and is ignored; did you mean REDIS_URL, which is set too?',
+    ]);
   });
 
   test('is reported together with the errors that it may explain', () => {

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openKeySet } from '../../src/auth/key-set.ts';
 import { readDevelopmentEncryptionKeys } from '../../src/config/development-keys.ts';
+import { readConfig } from '../../src/config.ts';
 import { OperatorError } from '../../src/errors/failure.ts';
+import { createLog } from '../../src/log.ts';
 import { listen } from '../../src/server/listen.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { runProcess } from '../support/process.ts';
@@ -36,7 +38,10 @@ test.each(['', 'nonsense', '{}', '{"kty":"OKP"}'])(
   async (content) => {
     const path = join(folder, 'signing-key.json');
     await writeFile(path, content);
-    const opening = openKeySet({ kind: 'development' }, folder);
+    const opening = openKeySet(
+      readConfig({ DATA_DIR: folder }),
+      createLog('silent', { write: () => undefined }),
+    );
     await expect(opening).rejects.toThrow(OperatorError);
     await expect(opening).rejects.toThrow(`${path} does not contain an Ed25519 key. Delete it`);
   },
