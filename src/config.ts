@@ -3,7 +3,7 @@ import { findConflicts, findMissing, findMisspellings, findOmissions } from './c
 import { Environment, Settings } from './config/environment.ts';
 import { OperatorError } from './errors/failure.ts';
 
-export type { KeySetSource, MetricsAccess } from './config/environment.ts';
+export type { MetricsAccess } from './config/environment.ts';
 export type { EncryptionKeys } from './config/formats.ts';
 
 /** The settings of one process. `null` means not configured. */

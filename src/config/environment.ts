@@ -181,7 +181,7 @@ function readTaskClaims({ AUTH_TASK_USER_CLAIM: user, AUTH_TASK_CLAIM: task }: V
 }
 
 /** The source of the public keys. `development` is a key generated in `DATA_DIR`. */
-export type KeySetSource =
+type KeySetSource =
   | { kind: 'remote'; url: URL }
   | { kind: 'local'; jwks: JSONWebKeySet }
   | { kind: 'development' };
