@@ -2,13 +2,14 @@
 #   docker build -t workspace-account-gateway .
 #   docker run --rm --env-file .env workspace-account-gateway node src/commands/migrate.ts
 #   docker run --env-file .env --publish 4000:4000 --stop-timeout 20 workspace-account-gateway
-FROM node:24.21.0-slim AS dependencies
+# `npm run images:pin` renews the digests.
+FROM node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6 AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Omits the optional packages: the embedded PostgreSQL, and Node.js, which the base image contains.
 RUN npm ci --omit=dev --omit=optional --workspaces=false --ignore-scripts
 
-FROM node:24.21.0-slim
+FROM node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000
 WORKDIR /app
 # Dependencies are a separate layer, so that a new version of the gateway adds only a few hundred kilobytes.

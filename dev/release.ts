@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-// Releases the version of package.json: dates its section of the change log, commits and tags it, packs the clients and
-// builds the image. Nothing is pushed or published.
+// Releases the version of package.json: dates its section of the change log, commits and tags it, packs the clients, writes
+// the bill of materials and builds the image. Nothing is pushed or published.
 
 const UNRELEASED = '## [Unreleased]\n\n';
 
@@ -29,6 +29,9 @@ function release(): void {
     throw new Error(`${tag} exists. Raise "version" in package.json and commit it.`);
   if (!changes.includes(UNRELEASED)) throw new Error('CHANGELOG.md has no section "[Unreleased]".');
   if (image) run('docker', 'version');
+  // The packages of the image, as its `npm ci` installs them.
+  const production = ['--omit=dev', '--omit=optional', '--workspaces=false', '--package-lock-only'];
+  const materials = run('npm', 'sbom', '--sbom-format=cyclonedx', '--sbom-type=application', ...production);
 
   const today = new Date().toISOString().slice(0, 10);
   writeFileSync('CHANGELOG.md', changes.replace(UNRELEASED, `${UNRELEASED}## [${version}] - ${today}\n\n`));
@@ -37,6 +40,7 @@ function release(): void {
   mkdirSync('release', { recursive: true });
   for (const client of ['clients/typescript', 'clients/react'])
     run('npm', 'pack', '--workspace', client, '--pack-destination', 'release');
+  writeFileSync(`release/workspace-account-gateway-${version}.cdx.json`, `${materials}\n`);
   if (image) run('docker', 'build', '--tag', `workspace-account-gateway:${version}`, '.');
   process.stdout.write(`Released ${version}: ${tag}, release/${image ? ', the image' : ''}.\n`);
   process.stdout.write('Next: git push --follow-tags, and record the commit in docs/releases.md.\n');

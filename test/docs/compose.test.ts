@@ -133,6 +133,12 @@ test('the proxy runs ops/Caddyfile with the port of every gateway', async () => 
   expect(caddyfile).toMatch(/reverse_proxy \{\$GATEWAYS:.+\} \{/);
 });
 
+test('every image that is not built here is pinned to a digest', () => {
+  const images = services.filter(([, { build }]) => build === undefined).map(([, { image }]) => image);
+  expect(images).toHaveLength(3);
+  for (const image of images) expect(image).toMatch(/^\w+:[\w.-]+@sha256:[\da-f]{64}$/);
+});
+
 test('containers are given longer than a gateway needs to stop', async () => {
   for (const [, service] of gateways) {
     const { shutdownDelayMs, shutdownGraceMs } = readConfig(

@@ -2,10 +2,29 @@ import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { z } from 'zod';
 import { copyRepository } from '../support/contributing.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 
-/* Releases a copy of the repository. Docker is a program that writes down its arguments: image.test.ts tests the image. */
+/*
+ * Releases a copy of the repository. Docker is a program that writes down its arguments, and has a digest for every tag:
+ * image.test.ts tests the image.
+ */
+
+const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
+
+const Materials = z.object({
+  bomFormat: z.string(),
+  metadata: z.object({ component: z.object({ name: z.string(), version: z.string() }) }),
+  components: z.array(
+    z.object({
+      purl: z.string(),
+      version: z.string(),
+      hashes: z.array(z.object({ alg: z.string() })).default([]),
+    }),
+  ),
+});
+const Manifest = z.object({ dependencies: z.record(z.string(), z.string()) });
 
 const TIMEOUT_MS = 120_000;
 
@@ -18,7 +37,10 @@ beforeEach(async () => {
   await copyRepository(repository);
   tag = `v${JSON.parse(await readFile(join(repository, 'package.json'), 'utf8')).version}`;
   await mkdir(join(folder, 'bin'));
-  await writeFile(join(folder, 'bin/docker'), `#!/bin/sh\necho "$*" >> '${folder}/docker.log'\n`);
+  await writeFile(
+    join(folder, 'bin/docker'),
+    `#!/bin/sh\necho "$*" >> '${folder}/docker.log'\ncase "$*" in *imagetools*) echo '${DIGEST}' ;; esac\n`,
+  );
   await chmod(join(folder, 'bin/docker'), 0o755);
   git('init', '--quiet', '--initial-branch', 'main');
   commit('Begin');
@@ -57,15 +79,19 @@ test('dates the changes, commits, tags, packs the clients and builds the image, 
   );
   const today = new Date().toISOString().slice(0, 10);
   expect(await readFile(join(repository, 'CHANGELOG.md'), 'utf8')).toContain(
-    `\n## [Unreleased]\n\n## [${tag.slice(1)}] - ${today}\n\nVersion `,
+    `\n## [Unreleased]\n\n## [${tag.slice(1)}] - ${today}\n\n`,
   );
   expect(git('cat-file', '-t', tag)).toBe('tag');
   expect(git('rev-parse', `${tag}^{commit}`)).toBe(git('rev-parse', 'HEAD'));
   expect(git('show', '--format=%s', '--name-only')).toBe(`Release ${tag.slice(1)}\n\nCHANGELOG.md`);
   expect(git('status', '--porcelain')).toBe('');
-  expect((await readdir(join(repository, 'release'))).toSorted()).toEqual(
-    ['client', 'react'].map((name) => `workspace-account-${name}-${tag.slice(1)}.tgz`),
-  );
+  const materials = `workspace-account-gateway-${tag.slice(1)}.cdx.json`;
+  expect((await readdir(join(repository, 'release'))).toSorted()).toEqual([
+    `workspace-account-client-${tag.slice(1)}.tgz`,
+    materials,
+    `workspace-account-react-${tag.slice(1)}.tgz`,
+  ]);
+  await checkMaterials(join(repository, 'release', materials));
   expect(await readFile(join(folder, 'docker.log'), 'utf8')).toBe(
     `version\nbuild --tag workspace-account-gateway:${tag.slice(1)} .\n`,
   );
@@ -74,6 +100,46 @@ test('dates the changes, commits, tags, packs the clients and builds the image, 
     status: 1,
     stderr: `release: ${tag} exists. Raise "version" in package.json and commit it.\n`,
   });
+});
+
+/** Expects the production packages of the lock file, each with its hash and license, and no address of a registry. */
+async function checkMaterials(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8');
+  const { bomFormat, metadata, components } = Materials.parse(JSON.parse(text));
+  expect([bomFormat, metadata.component.name, metadata.component.version]).toEqual([
+    'CycloneDX',
+    'workspace-account-gateway',
+    tag.slice(1),
+  ]);
+  const { dependencies } = Manifest.parse(
+    JSON.parse(await readFile(join(repository, 'package.json'), 'utf8')),
+  );
+  const versions = new Map(components.map(({ purl, version }) => [purl.replace('%40', '@'), version]));
+  for (const [name, version] of Object.entries(dependencies))
+    expect(versions.get(`pkg:npm/${name}@${version}`), name).toBe(version);
+  expect(components.filter(({ hashes }) => !hashes.some(({ alg }) => alg === 'SHA-512'))).toEqual([]);
+  expect(text).not.toMatch(/pkg:npm\/(vitest|%40biomejs|node-linux|%40embedded-postgres)/);
+}
+
+test('images:pin pins all images to the digests that Docker reports, or changes nothing', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const read = () =>
+    Promise.all(['Dockerfile', 'compose.yaml'].map((file) => readFile(join(repository, file), 'utf8')));
+  const [dockerfile = '', compose = ''] = await read();
+  const { status, stdout } = run('npm', ['run', '--silent', 'images:pin']);
+  expect([status, stdout.trim().split('\n').length]).toEqual([0, 5]);
+  const renewed = (text: string) => text.replace(/@sha256:[\da-f]{64}/g, `@${DIGEST}`);
+  expect(await read()).toEqual([renewed(dockerfile), renewed(compose)]);
+  expect(renewed(dockerfile)).not.toBe(dockerfile);
+
+  await writeFile(join(folder, 'bin/docker'), '#!/bin/sh\necho "no such tag" >&2\nexit 1\n');
+  const failed = run('npm', ['run', '--silent', 'images:pin']);
+  expect([failed.status, failed.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^images:pin: docker returned no digest of node:.*: no such tag\n$/),
+  ]);
+  expect(await read()).toEqual([renewed(dockerfile), renewed(compose)]);
 });
 
 test.each<[problem: string, prepare: () => Promise<unknown>, message: string]>([

@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+
+// Pins the images of the Dockerfile and compose.yaml to the digests that their tags have now.
+
+const REFERENCE = /^(FROM |\s*image: )([\w./-]+:[\w.-]+)(?:@sha256:[\da-f]{64})?(?=\s|$)/gm;
+
+/** Asks the registry for the digest of a tag. @throws {Error} if Docker does not return one */
+function resolve(tag: string): string {
+  const format = '{{.Manifest.Digest}}';
+  const { stdout, stderr, error } = spawnSync(
+    'docker',
+    ['buildx', 'imagetools', 'inspect', '--format', format, tag],
+    { encoding: 'utf8' },
+  );
+  const digest = stdout?.trim() ?? '';
+  if (/^sha256:[\da-f]{64}$/.test(digest)) return digest;
+  throw new Error(`docker returned no digest of ${tag}: ${(error?.message ?? stderr).trim()}`);
+}
+
+try {
+  for (const file of ['Dockerfile', 'compose.yaml']) {
+    const text = readFileSync(file, 'utf8');
+    const pinned = text.replace(REFERENCE, (_all, start: string, tag: string) => {
+      const digest = resolve(tag);
+      process.stdout.write(`${file}: ${tag}@${digest}\n`);
+      return `${start}${tag}@${digest}`;
+    });
+    if (pinned !== text) writeFileSync(file, pinned);
+  }
+} catch (error) {
+  process.stderr.write(`images:pin: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+}
