@@ -74,8 +74,13 @@ export function describeMessage(
     projectName: projectName && toLine(projectName),
     occurredAt,
     expiresAt: claim.expiresAt,
-    url: appUrl?.replace('{id}', () => encodeURIComponent(claim.notificationId)) ?? null,
+    url: appUrl && linkTo(appUrl, claim.notificationId),
   };
+}
+
+/** URL parsers resolve the IDs `.` and `..` as parts of a path, however they are escaped: they have no link. */
+function linkTo(appUrl: string, id: string): string | null {
+  return id === '.' || id === '..' ? null : appUrl.replace('{id}', () => encodeURIComponent(id));
 }
 
 type Content = Parameters<typeof requirePayload>[0];

@@ -127,6 +127,10 @@ describe('the URL', () => {
     expect(create({}, APP_URL, id)?.url).toBe(`https://app.example.com/inbox?id=${encoded}#top`);
   });
 
+  test.each(['.', '..'])('is null for the ID %s, which a path would lose', (id) => {
+    expect(create({}, 'https://app.example.com/inbox/{id}', id)?.url).toBeNull();
+  });
+
   test('is null without APP_URL', () => {
     expect(create({}, null)?.url).toBeNull();
   });

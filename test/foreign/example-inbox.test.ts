@@ -6,7 +6,7 @@ import { seed, startDevelopmentGateway } from '../support/development.ts';
 import { captureOutput } from '../support/process.ts';
 
 test.skipIf(!hasBrowser)(
-  '`npm run example:inbox` serves the inbox of the seeded user with tokens of the development key',
+  '`npm run example:inbox` serves the inbox of the seeded user with tokens of the development key, to its own origin',
   async () => {
     const gateway = await startDevelopmentGateway();
     await seed(gateway, 'alice');
@@ -28,6 +28,11 @@ test.skipIf(!hasBrowser)(
       const { page, issues } = await openPage(browser, await vite.waitForOutput(/(http:\/\/127\S+)/));
       await page.getByText('Live', { exact: true }).waitFor();
       await page.getByRole('article', { name: 'Approve the plan for the cart' }).waitFor();
+      const requestToken = async (headers: Record<string, string>) =>
+        (await fetch(new URL('/token', page.url()), { headers })).status;
+      expect(await requestToken({})).toBe(200);
+      expect(await requestToken({ Origin: 'http://localhost:3000' })).toBe(403);
+      expect(await requestToken({ 'Sec-Fetch-Site': 'same-site' })).toBe(403);
       // Vite's own socket reports changes of files.
       expect(issues.filter((issue) => !issue.startsWith('socket:'))).toEqual([]);
     } finally {

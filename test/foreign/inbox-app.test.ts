@@ -251,6 +251,7 @@ describe.skipIf(!hasBrowser)(
       await card(page, 'Split the service').getByText('Expires in 5 minutes; then: Approved').waitFor();
       const focused = () => page.evaluate(() => document.activeElement?.textContent);
       while ((await focused()) !== 'Approve') await page.keyboard.press('Tab');
+      await page.getByRole('button', { name: 'Approve', disabled: false }).waitFor();
       await page.keyboard.press('Enter');
       await card(page, 'Split the service').getByText('By keys in an app').waitFor();
       // It stays until the user leaves the tab, and so does the focus.
@@ -266,6 +267,72 @@ describe.skipIf(!hasBrowser)(
 
       await page.getByRole('link', { name: 'Waiting for you' }).click();
       await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    });
+
+    test('approves no plan that takes the place of another under the pointer', async () => {
+      const input = { title: 'SAFE', task: { id: 'task-of-slide', projectId: 'project' } };
+      const safe = await publish(gateway, 'slide', 'plan_requested', input);
+      const page = await open(await serve('slide'));
+      const approve = (title: string, disabled: boolean) =>
+        card(page, title).getByRole('button', { name: 'Approve', disabled });
+      await approve('SAFE', false).waitFor();
+      const { x = 0, y = 0 } = (await approve('SAFE', false).boundingBox()) ?? {};
+      const evil = await publish(gateway, 'slide', 'plan_requested', { ...input, title: 'EVIL' });
+      await approve('EVIL', true).waitFor();
+      await page.mouse.click(x + 5, y + 5);
+      await card(page, 'EVIL').getByText('Nothing was sent').waitFor();
+      // What it superseded stays, and says so.
+      await card(page, 'SAFE').getByText('Superseded').waitFor();
+      expect(await cardTitles(page)).toEqual(['EVIL', 'SAFE']);
+      await approve('EVIL', false).click();
+      await card(page, 'EVIL').getByText('By slide in an app').waitFor();
+      expect((await readNotification(gateway, 'slide', safe.id)).request.state).toBe('WITHDRAWN');
+      expect((await readNotification(gateway, 'slide', evil.id)).request.answer.plan.decision).toBe(
+        'APPROVE',
+      );
+      await page.getByRole('link', { name: 'Waiting for you' }).click();
+      await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    });
+
+    test('shows everything that is approved: the whole input of a plan, and the default in words', async () => {
+      const { input } = payloads.plan_requested.planRequested;
+      await publish(gateway, 'whole', 'plan_requested', {
+        title: 'A plan',
+        payload: {
+          planRequested: { toolId: 'tool-w', input: { ...input, branch: 'main', tools: [{ name: 'Bash' }] } },
+        },
+        expiresInSeconds: 300,
+        onExpiry: { plan: { decision: 'REQUEST_CHANGES', feedback: 'Smaller steps' } },
+      });
+      const [first, second] = questions.questionRequested.input.questions;
+      const ask = (title: string, asked: unknown[], onExpiry: unknown) =>
+        publish(gateway, 'whole', 'question_requested', {
+          title,
+          payload: { questionRequested: { toolId: title, input: { questions: asked } } },
+          expiresInSeconds: 300,
+          onExpiry: { questions: onExpiry },
+        });
+      await ask('One', [first], [{ index: 0, options: [1] }]);
+      await ask(
+        'Two',
+        [first, second],
+        [
+          { index: 0, options: [], other: 'CSV' },
+          { index: 1, options: [0, 1] },
+        ],
+      );
+      const page = await open(await serve('whole'));
+      await card(page, 'A plan').getByText('; then: Changes requested: Smaller steps').waitFor();
+      const others = card(page, 'A plan').locator('.input');
+      expect(await others.locator('dt').allTextContents()).toEqual(['branch', 'tools']);
+      expect(await others.locator('dd').allTextContents()).toEqual([
+        'main',
+        JSON.stringify([{ name: 'Bash' }], null, 2),
+      ]);
+      await card(page, 'One').getByText('; then: XML', { exact: false }).waitFor();
+      await card(page, 'Two')
+        .getByText('; then: Which format? CSV; Who gets a copy? Accounting, The archive')
+        .waitFor();
     });
 
     test('requests changes, and keeps what was typed if the answer is refused', async () => {

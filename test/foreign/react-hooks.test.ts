@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { build } from 'rolldown';
@@ -71,8 +72,9 @@ describe.skipIf(!hasBrowser)(
     }
 
     /** Calls a function of the page. */
-    const call = (path: string, ...args: unknown[]): Promise<unknown> =>
-      page.evaluate(
+    const call = (path: string, ...args: unknown[]) => callOn(page, path, ...args);
+    const callOn = (called: Page, path: string, ...args: unknown[]): Promise<unknown> =>
+      called.evaluate(
         ([names, values]) => {
           const found = names.reduce((value: unknown, name) => Reflect.get(Object(value), name), window);
           return typeof found === 'function' ? found(...values) : undefined;
@@ -83,6 +85,7 @@ describe.skipIf(!hasBrowser)(
     const read = async (selector: string) =>
       (await page.locator(selector).textContent())?.replaceAll(/\s+/g, ' ').trim();
     const listText = () => read('#list');
+    const readyButton = () => page.locator('button[aria-disabled=false]');
     const countSubscribers = async () => (await scrape(gateway)).sum('gateway_live_subscribers');
 
     test('open one stream in strict mode, render what changes, and close it on unmount', async () => {
@@ -157,7 +160,10 @@ describe.skipIf(!hasBrowser)(
       const [own, lost] = [await publish(gateway, 'grace'), await publish(gateway, 'grace')];
       await openApp('grace');
       const text = () => read('#answer');
-      const send = (decision: string) => call('answering.answer', { plan: { decision } });
+      const send = async (decision: string) => {
+        await readyButton().waitFor();
+        await call('answering.answer', { plan: { decision } });
+      };
       const select = (id: string) => call('answering.select', id);
 
       await call('page.mountAnswering', [own.id]);
@@ -188,5 +194,167 @@ describe.skipIf(!hasBrowser)(
       await send('APPROVE');
       await eventually(async () => expect(await text()).toBe('failed NOT_FOUND'));
     });
+
+    /** Ways to press the button that approves, which return at once. */
+    const presses: Readonly<Record<string, () => Promise<void>>> = {
+      'a pointer': async () => {
+        const { x = 0, y = 0 } = (await page.getByRole('button').boundingBox()) ?? {};
+        await page.mouse.click(x + 5, y + 5);
+      },
+      'a key': () => page.keyboard.press('Enter'),
+      'assistive technology': () =>
+        page
+          .getByRole('button')
+          .evaluate((button) => button instanceof HTMLElement && button.click())
+          .then(),
+    };
+
+    /** What happens to a button just before it is pressed. */
+    const disturbances: Readonly<Record<string, (id: string) => Promise<unknown>>> = {
+      'it appeared': async (id) => {
+        await call('page.unmount');
+        await call('page.mountAnswering', [id]);
+        await page.getByRole('button').focus();
+      },
+      'it replaced another in the same element': (id) => call('answering.select', id),
+      'content above pushed it': () => call('answering.setAbove', 50),
+      'the page was scrolled': () => page.evaluate(() => scrollBy(0, scrollY > 0 ? -10 : 10)),
+      'it was invisible': () =>
+        page.evaluate(async () => {
+          document.body.style.opacity = '0';
+          await new Promise(requestAnimationFrame);
+          document.body.style.opacity = '1';
+        }),
+      'the tab was in the background': () =>
+        page.evaluate(() => {
+          const show = (value: string) => {
+            Object.defineProperty(document, 'visibilityState', { value, configurable: true });
+            document.dispatchEvent(new Event('visibilitychange'));
+          };
+          show('hidden');
+          show('visible');
+        }),
+    };
+
+    test.each(Object.keys(presses))(
+      'ignore an answer by %s to what was not still for 600 ms',
+      async (name) => {
+        const press = () => presses[name]?.();
+        await openApp('early');
+        await call('page.mountAnswering', ['none']);
+        for (const [reason, disturb] of Object.entries(disturbances)) {
+          const [before, next] = [await publish(gateway, 'early'), await publish(gateway, 'early')];
+          await call('answering.select', before.id);
+          await eventually(async () => expect(await read('#answer')).toBe('idle OPEN'));
+          await page.getByRole('button').focus();
+          await readyButton().waitFor();
+          await disturb(next.id);
+          await press();
+          await eventually(async () => expect(await read('#answer'), reason).toMatch(/^ignored/));
+          await readyButton().waitFor();
+          await press();
+          await eventually(async () => expect(await read('#answer'), reason).toBe('stored ANSWERED'));
+        }
+        expect(issues).toEqual([]);
+      },
+      90_000,
+    );
+
+    test('ignore an answer to what is outside of the window, and show it', async () => {
+      const { id } = await publish(gateway, 'outside');
+      await openApp('outside');
+      await call('page.mountAnswering', [id]);
+      await readyButton().waitFor();
+      await page.evaluate(() => scrollTo(0, 3000));
+      await page.locator('button[aria-disabled=true]').waitFor();
+      await page.evaluate(async () => {
+        const start = performance.now();
+        while (performance.now() < start + 700) await new Promise(requestAnimationFrame);
+      });
+      await presses['assistive technology']?.();
+      await eventually(async () => expect(await read('#answer')).toBe('ignored OPEN'));
+      await readyButton().waitFor();
+      await presses['assistive technology']?.();
+      await eventually(async () => expect(await read('#answer')).toBe('stored ANSWERED'));
+    });
+
+    /** What puts another card where the first one was, by the number of the race. */
+    const races: Readonly<Record<string, (raced: Page, user: string, title: string) => Promise<unknown>>> = {
+      superseding: (_raced, user, title) =>
+        publish(gateway, user, 'plan_requested', { title, task: { id: 'task', projectId: 'project' } }),
+      'arriving above': (_raced, user, title) => publish(gateway, user, 'plan_requested', { title }),
+      reordering: (raced) => callOn(raced, 'cards.reverse'),
+    };
+
+    /** Clicks where the first card is, just after another has taken its place, until `count` clicks were early. */
+    async function raceClicks(kind: string, user: string, count: number): Promise<void> {
+      const { page: raced } = await openPage(browser, app.origin);
+      const answered: string[] = [];
+      raced.on('request', (request) => {
+        const id = /"id":"([^"]+)","answerId"/.exec(request.postData() ?? '')?.[1];
+        if (id !== undefined) answered.push(id);
+      });
+      await callOn(raced, 'page.setUser', user);
+      for (const title of ['SAFE', 'OTHER'])
+        await races[kind === 'reordering' ? 'arriving above' : kind]?.(raced, user, title);
+      await callOn(raced, 'page.mountCards');
+      await raced.evaluate(watchClicks);
+      const first = raced.getByRole('article').first();
+      const isReady = () => first.locator('button[aria-disabled=false]').waitFor();
+      await isReady();
+      const { x = 0, y = 0 } = (await first.getByRole('button').boundingBox()) ?? {};
+      let late = 0;
+      for (let number = 0; number - late < count; number += 1) {
+        await isReady();
+        const before = await first.getAttribute('aria-label');
+        await races[kind]?.(raced, user, `EVIL ${number}`);
+        await eventually(async () => expect(await first.getAttribute('aria-label')).not.toBe(before));
+        await delay((number * 59) % 500);
+        await raced.mouse.click(x + 5, y + 5);
+        late = (await readClicks(raced)).filter(({ stillMs }) => stillMs >= 600).length;
+        expect(answered.length, kind).toBeLessThanOrEqual(late);
+      }
+      await isReady();
+      await raced.mouse.click(x + 5, y + 5);
+      await eventually(() => expect(answered.length, kind).toBe(late + 1));
+      await raced.context().close();
+    }
+
+    test('take no answer in 50 click races each: superseding, arriving above, reordering', async () => {
+      await openApp('races');
+      for (const kind of Object.keys(races))
+        await Promise.all(Array.from({ length: 5 }, (_, index) => raceClicks(kind, `${kind}-${index}`, 10)));
+    }, 300_000);
   },
 );
+
+type Click = { title: string; stillMs: number };
+
+/** Records the clicks on cards, and for how long each card was where it was clicked. Runs in the page. */
+function watchClicks(): void {
+  const clicks: Click[] = [];
+  let places = new Map<string, { top: number; since: number }>();
+  const update = () => {
+    const now = performance.now();
+    const cards = [...document.querySelectorAll('article')].map((card) => {
+      const [title, { top }] = [card.ariaLabel ?? '', card.getBoundingClientRect()];
+      const known = places.get(title);
+      return [title, known?.top === top ? known : { top, since: now }] as const;
+    });
+    places = new Map(cards);
+  };
+  const updateEachFrame = () => {
+    update();
+    requestAnimationFrame(updateEachFrame);
+  };
+  updateEachFrame();
+  const record = ({ target }: Event) => {
+    update();
+    const title = target instanceof Element && target.closest('article')?.ariaLabel;
+    if (title) clicks.push({ title, stillMs: performance.now() - (places.get(title)?.since ?? 0) });
+  };
+  addEventListener('click', record, true);
+  Object.assign(window, { clicks });
+}
+
+const readClicks = (page: Page): Promise<Click[]> => page.evaluate(() => Reflect.get(window, 'clicks'));

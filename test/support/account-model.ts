@@ -35,7 +35,7 @@ export function createCard(
     request: null,
     ...changes,
     __typename: 'PlanRequestedNotification',
-    payload: { summary: 'In short', plan: '1. Do it' },
+    payload: { summary: 'In short', plan: '1. Do it', input: { summary: 'In short', plan: '1. Do it' } },
   };
 }
 

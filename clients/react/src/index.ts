@@ -10,4 +10,5 @@ export { type UseInbox, useInbox } from './use-inbox.ts';
 export { type UseNotification, useNotification } from './use-notification.ts';
 export { type UsePreferences, usePreferences } from './use-preferences.ts';
 export type { Loading } from './use-resource.ts';
+export { useStaying } from './use-staying.ts';
 export { type UseWorkspaces, useWorkspaces } from './use-workspaces.ts';

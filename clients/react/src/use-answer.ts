@@ -5,8 +5,9 @@ import {
   type Inbox,
   type NotificationCard,
 } from '@workspace-account/client';
-import { useCallback, useSyncExternalStore } from 'react';
+import { useCallback, useState, useSyncExternalStore } from 'react';
 import { useInboxClient } from './inbox-provider.tsx';
+import { isStillNow, wasStill, watchStillness } from './stillness.ts';
 
 type Outcome<Type> = Extract<AnswerOutcome, { readonly type: Type }>;
 
@@ -15,6 +16,13 @@ export type AnswerProgress =
   | {
       readonly state: 'idle';
       readonly content: undefined;
+      readonly outcome: undefined;
+      readonly error: undefined;
+    }
+  | {
+      /** Nothing was sent, because `isReady` was false. */
+      readonly state: 'ignored';
+      readonly content: AnswerContent;
       readonly outcome: undefined;
       readonly error: undefined;
     }
@@ -47,7 +55,18 @@ export type AnswerProgress =
 
 /** How far an answer has come, and a function that sends one. */
 export type UseAnswer = AnswerProgress & {
-  /** Sends an answer and returns its outcome, or `undefined` if it failed; `error` then has the reason. */
+  /** For the element with the controls that send the answer, such as the form. */
+  readonly ref: (element: Element | null) => void;
+  /**
+   * Whether that element has been visible and still for 600 ms, so that the user can have seen what is answered. Before,
+   * answers are ignored: give the controls `aria-disabled`, which keeps their focus.
+   */
+  readonly isReady: boolean;
+  /**
+   * Sends an answer and returns its outcome, or `undefined` if it failed or was ignored; `error` has the reason of a
+   * failure.
+   * @throws {Error} if no element has the `ref`
+   */
   answer(content: AnswerContent): Promise<AnswerOutcome | undefined>;
 };
 
@@ -94,15 +113,37 @@ function storeOf(inbox: Inbox): AnswerStore {
   return store;
 }
 
+const nothing = () => undefined;
+const never = () => false;
+
+/** Returns whether an element has been visible and still for long enough while it showed a notification. */
+function useStillness(element: Element | null, id: string): boolean {
+  const subscribe = useCallback(
+    (listener: () => void) => (element === null ? nothing : watchStillness(element, id, listener)),
+    [element, id],
+  );
+  return useSyncExternalStore(subscribe, () => element !== null && wasStill(element, id), never);
+}
+
 /** Answers a notification. The state belongs to the notification: another one starts as `idle`. */
 export function useAnswer({ id }: Pick<NotificationCard, 'id'>): UseAnswer {
   const inbox = useInboxClient();
+  const [element, ref] = useState<Element | null>(null);
+  const isReady = useStillness(element, id);
   const store = storeOf(inbox);
   const subscribe = useCallback((listener: () => void) => store.subscribe(id, listener), [store, id]);
   const getProgress = () => store.get(id);
   const progress = useSyncExternalStore(subscribe, getProgress, getProgress);
   const answer = useCallback(
     async (content: AnswerContent) => {
+      if (element === null) throw new Error('Pass the `ref` of useAnswer to the element that sends answers.');
+      if (!isStillNow(element, id)) {
+        // Assistive technology can activate what is outside of the window.
+        element.scrollIntoView({ block: 'nearest' });
+        if (store.get(id).state !== 'sending')
+          store.set(id, { state: 'ignored', content, outcome: undefined, error: undefined });
+        return undefined;
+      }
       const sending: AnswerProgress = { state: 'sending', content, outcome: undefined, error: undefined };
       store.set(id, sending);
       // The state is that of the latest answer, also if an earlier one returns after it.
@@ -121,7 +162,7 @@ export function useAnswer({ id }: Pick<NotificationCard, 'id'>): UseAnswer {
         return undefined;
       }
     },
-    [inbox, store, id],
+    [inbox, store, id, element],
   );
-  return { ...progress, answer };
+  return { ...progress, ref, isReady, answer };
 }

@@ -34,24 +34,52 @@ function List() {
 
 function Answering({ ids }: { ids: readonly string[] }) {
   const [id, setId] = useState(ids[0] ?? '');
-  const { answer, state, outcome, error } = useAnswer({ id });
+  const [above, setAbove] = useState(0);
+  const { ref, isReady, answer, state, outcome, error } = useAnswer({ id });
   const { notification } = useNotification(id);
   Object.assign(window, {
-    answering: { answer: (content: AnswerContent) => void answer(content), select: setId },
+    answering: { answer: (content: AnswerContent) => void answer(content), select: setId, setAbove },
   });
   const winner = outcome?.type === 'alreadySettled' ? outcome.answer?.plan?.decision : undefined;
   return (
-    <p id="answer">
-      {state} {winner} {error?.code} {notification?.request?.state}
-    </p>
+    <>
+      <div style={{ height: above }} />
+      <p id="answer">
+        {state} {winner} {error?.code} {notification?.request?.state}
+      </p>
+      <button type="button" ref={ref} aria-disabled={!isReady} onClick={() => answer(APPROVAL)}>
+        Approve
+      </button>
+      <div style={{ height: 5000 }} />
+    </>
   );
 }
 
-const app = (inbox: Inbox) => (
+const APPROVAL: AnswerContent = { plan: { decision: 'APPROVE' } };
+
+/** Lists open requests, newest first or reversed, each with a button that approves it. */
+function Cards() {
+  const { notifications = [] } = useInbox({ requestStates: ['OPEN'] });
+  const [isReversed, setIsReversed] = useState(false);
+  Object.assign(window, { cards: { reverse: () => setIsReversed(!isReversed) } });
+  const shown = isReversed ? notifications.toReversed() : notifications;
+  return shown.map(({ id, title }) => <Card key={id} id={id} title={title} />);
+}
+
+function Card({ id, title }: { id: string; title: string }) {
+  const { ref, isReady, answer } = useAnswer({ id });
+  return (
+    <article ref={ref} aria-label={title}>
+      <button type="button" aria-disabled={!isReady} onClick={() => answer(APPROVAL)}>
+        Approve {title}
+      </button>
+    </article>
+  );
+}
+
+const app = (inbox: Inbox, content = <List />) => (
   <StrictMode>
-    <InboxProvider inbox={inbox}>
-      <List />
-    </InboxProvider>
+    <InboxProvider inbox={inbox}>{content}</InboxProvider>
   </StrictMode>
 );
 
@@ -89,13 +117,11 @@ Object.assign(window, {
     },
     mountAnswering: (ids: readonly string[]) => {
       root = createRoot(container);
-      root.render(
-        <StrictMode>
-          <InboxProvider inbox={inbox}>
-            <Answering ids={ids} />
-          </InboxProvider>
-        </StrictMode>,
-      );
+      root.render(app(inbox, <Answering ids={ids} />));
+    },
+    mountCards: () => {
+      root = createRoot(container);
+      root.render(app(inbox, <Cards />));
     },
     countRenders: () => renders,
   },

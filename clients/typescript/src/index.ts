@@ -35,6 +35,7 @@ export {
   type EditorConnection,
   isKnownNotification,
   type KnownNotificationCard,
+  listInput,
   type NotificationCard,
   type Preference,
   type UnknownNotificationCard,

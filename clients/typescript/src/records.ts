@@ -39,3 +39,11 @@ const KNOWN_TYPES: readonly string[] = [
 export function isKnownNotification(card: NotificationCard): card is KnownNotificationCard {
   return KNOWN_TYPES.includes(card.__typename);
 }
+
+/** Returns all members of a plan's `input`, as texts, so that users see everything that they approve. */
+export function listInput(input: unknown): readonly { readonly name: string; readonly text: string }[] {
+  return Object.entries(Object(input)).map(([name, value]) => ({
+    name,
+    text: typeof value === 'string' ? value : JSON.stringify(value, null, 2),
+  }));
+}

@@ -1,8 +1,8 @@
 import { type AnswerContent, isKnownNotification, type NotificationCard } from '@workspace-account/client';
 import { useState } from 'react';
-import { Button, Form } from './controls.tsx';
+import { Button, Form, SendButton } from './controls.tsx';
 
-type Props = { isSending: boolean; send(content: AnswerContent): void };
+type Props = { isReady: boolean; isSending: boolean; send(content: AnswerContent): void };
 
 /** The form that answers a notification: a plan, questions, or with a reply. */
 export function AnswerForm({ notification, ...props }: Props & { notification: NotificationCard }) {
@@ -13,14 +13,14 @@ export function AnswerForm({ notification, ...props }: Props & { notification: N
   return <ReplyForm {...props} />;
 }
 
-const ReplyForm = ({ isSending, send }: Props) => (
-  <Form action="Send" isSending={isSending} submit={(fields) => send({ reply: { text: readText(fields) } })}>
+const ReplyForm = ({ send, ...props }: Props) => (
+  <Form action="Send" {...props} submit={(fields) => send({ reply: { text: readText(fields) } })}>
     <TextField label="Reply" isRequired />
   </Form>
 );
 
 /** Approves a plan at once; requests changes and rejects with a text. */
-function PlanForm({ isSending, send }: Props) {
+function PlanForm({ send, ...props }: Props) {
   const [decision, setDecision] = useState<'REQUEST_CHANGES' | 'REJECT'>();
   const toggle = (next: typeof decision) => ({
     'aria-expanded': next === decision,
@@ -31,14 +31,14 @@ function PlanForm({ isSending, send }: Props) {
   return (
     <>
       <div className="actions">
-        <Button label="Approve" className="primary" disabled={isSending} onClick={approve} />
+        <SendButton label="Approve" onClick={approve} {...props} />
         <Button label="Request changes" {...toggle('REQUEST_CHANGES')} />
         <Button label="Reject" className="danger" {...toggle('REJECT')} />
       </div>
       {decision && (
         <Form
           action={isRejecting ? 'Send rejection' : 'Send request'}
-          isSending={isSending}
+          {...props}
           submit={(fields) => send({ plan: { decision, feedback: readText(fields) } })}
         >
           <TextField label={isRejecting ? 'Why?' : 'What should change?'} isRequired={!isRejecting} />
@@ -60,7 +60,7 @@ const TextField = ({ label, isRequired }: { label: string; isRequired: boolean }
 type QuestionCard = Extract<NotificationCard, { __typename: 'QuestionRequestedNotification' }>;
 type Questions = QuestionCard['payload']['questions'];
 
-function QuestionForm({ questions, isSending, send }: Props & { questions: Questions }) {
+function QuestionForm({ questions, send, ...props }: Props & { questions: Questions }) {
   const [isIncomplete, setIsIncomplete] = useState(false);
   const submit = (fields: FormData) => {
     const answers = readAnswers(questions, fields);
@@ -68,7 +68,7 @@ function QuestionForm({ questions, isSending, send }: Props & { questions: Quest
     if (answers) send({ questions: answers });
   };
   return (
-    <Form action="Send" isSending={isSending} submit={submit}>
+    <Form action="Send" {...props} submit={submit}>
       <QuestionFields questions={questions} />
       {isIncomplete && <p role="alert">Answer every question.</p>}
     </Form>

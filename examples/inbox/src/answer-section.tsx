@@ -3,20 +3,20 @@ import { useAnswer } from '@workspace-account/react';
 import { useRef, useState } from 'react';
 import { AnswerForm } from './answer-form.tsx';
 import { Failure } from './screen.tsx';
-import { describeAnswer, describeAuthor, Time, toWords } from './texts.tsx';
+import { describeAnswer, describeAuthor, describeWholeAnswer, Time, toWords } from './texts.tsx';
 
 type Props = { notification: NotificationCard; request: NonNullable<NotificationCard['request']> };
 
 /** A form that answers a request, or its answer. */
 export function AnswerSection({ notification, request }: Props) {
-  const { answer, state, error } = useAnswer(notification);
+  const { ref, isReady, answer, state, error } = useAnswer(notification);
   const isOpen = request.state === 'OPEN';
   // While an answer is on the way, the form is only hidden: if it is refused, what the user typed is still there.
   const [wasOpen, setWasOpen] = useState(isOpen);
   if (isOpen && !wasOpen) setWasOpen(true);
   const section = useRef<HTMLDivElement>(null);
   const send = (content: AnswerContent) => {
-    section.current?.focus();
+    if (isReady) section.current?.focus();
     void answer(content);
   };
   return (
@@ -25,13 +25,16 @@ export function AnswerSection({ notification, request }: Props) {
       {isOpen && request.expiresAt && (
         <p className="expiry">
           Expires <Time at={request.expiresAt} isFuture />
-          {request.onExpiry && `; then: ${describeAnswer(request.onExpiry)}`}
+          {request.onExpiry && `; then: ${describeWholeAnswer(request.onExpiry)}`}
         </p>
       )}
       {wasOpen && (
-        <div hidden={!isOpen}>
-          <AnswerForm notification={notification} isSending={state === 'sending'} send={send} />
+        <div hidden={!isOpen} ref={isOpen ? ref : undefined}>
+          <AnswerForm {...{ notification, isReady, send }} isSending={state === 'sending'} />
         </div>
+      )}
+      {state === 'ignored' && (
+        <p role="alert">Nothing was sent, because this had just appeared or moved. Send it again.</p>
       )}
       {!isOpen && <Outcome request={request} />}
       {isOpen && error && <Failure error={error} />}

@@ -41,10 +41,21 @@ export const Button = ({ label, icon, ...props }: ButtonProps) => (
   </button>
 );
 
-type FormProps = { action: string; isSending: boolean; submit(fields: FormData): void; children: ReactNode };
+type SendButtonProps = Omit<ButtonProps, 'disabled'> & { isReady?: boolean; isSending: boolean };
+
+/** A button that sends something. Until it is ready, it keeps the focus, and its action is ignored by `useAnswer`. */
+export const SendButton = ({ isReady = true, isSending, ...props }: SendButtonProps) => (
+  <Button className="primary" aria-disabled={!isReady} disabled={isSending} {...props} />
+);
+
+type FormProps = Pick<SendButtonProps, 'isReady' | 'isSending'> & {
+  action: string;
+  submit(fields: FormData): void;
+  children: ReactNode;
+};
 
 /** A form whose button, named by `action`, submits its fields. */
-export function Form({ action, isSending, submit, children }: FormProps) {
+export function Form({ action, submit, children, ...props }: FormProps) {
   return (
     <form
       onSubmit={(event) => {
@@ -53,7 +64,7 @@ export function Form({ action, isSending, submit, children }: FormProps) {
       }}
     >
       {children}
-      <Button label={action} type="submit" className="primary" disabled={isSending} />
+      <SendButton label={action} type="submit" {...props} />
     </form>
   );
 }

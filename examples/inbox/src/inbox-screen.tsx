@@ -1,6 +1,6 @@
 import type { NotificationCard as Card, NotificationFilter } from '@workspace-account/client';
-import { useCounts, useInbox, useInboxClient } from '@workspace-account/react';
-import { useEffect, useState } from 'react';
+import { useCounts, useInbox, useInboxClient, useStaying } from '@workspace-account/react';
+import { useEffect } from 'react';
 import { Button, leaving, useReport } from './controls.tsx';
 import { NotificationCard } from './notification-card.tsx';
 import { Empty, Loaded, Screen } from './screen.tsx';
@@ -59,25 +59,4 @@ function List({ tab: { to, filter } }: { tab: Tab }) {
       )}
     </Loaded>
   );
-}
-
-/**
- * Keeps what leaves a list in place, unless it was dismissed, or what became of it was missed: no card vanishes under the
- * user who is answering it.
- */
-function useStaying(listed: readonly Card[] | undefined) {
-  const inbox = useInboxClient();
-  const [before, setBefore] = useState<{ listed?: typeof listed; staying?: typeof listed }>({});
-  if (before.listed === listed) return before.staying;
-  const stays = (id: string) => {
-    const status = inbox.notification(id).get().data?.status;
-    return status !== undefined && status !== 'DISMISSED';
-  };
-  const ids = new Set(listed?.map(({ id }) => id));
-  const left = before.staying?.filter(({ id }) => !ids.has(id) && stays(id)) ?? [];
-  // After a change of the account nothing is listed yet, and nothing stays.
-  const staying =
-    listed && [...listed, ...left].sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
-  setBefore({ listed, staying });
-  return staying;
 }

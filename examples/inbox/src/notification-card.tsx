@@ -1,4 +1,4 @@
-import { type NotificationCard as Card, isKnownNotification } from '@workspace-account/client';
+import { type NotificationCard as Card, isKnownNotification, listInput } from '@workspace-account/client';
 import { useDeliveries, useInboxClient, useNotification } from '@workspace-account/react';
 import { useState } from 'react';
 import { flushSync } from 'react-dom';
@@ -57,13 +57,35 @@ function Content({ notification }: { notification: Card }) {
   if (!isKnownNotification(notification)) return <LongText text={notification.previewText} />;
   switch (notification.__typename) {
     case 'PlanRequestedNotification':
-      return <LongText lead={notification.payload.summary} text={notification.payload.plan} />;
+      return <Plan {...notification.payload} />;
     case 'TaskFailedNotification':
     case 'TaskResponseReadyNotification':
       return <LongText lead={notification.payload.messageLabel} text={notification.payload.message} />;
     case 'QuestionRequestedNotification':
       return null;
   }
+}
+
+type PlanProps = { summary: string; plan: string; input: unknown };
+
+/** Shows everything that the user approves: the plan, and whatever else the task gave with it. */
+function Plan({ summary, plan, input }: PlanProps) {
+  const others = listInput(input).filter(({ name }) => name !== 'summary' && name !== 'plan');
+  return (
+    <>
+      <LongText lead={summary} text={plan} />
+      <dl className="input" hidden={others.length === 0}>
+        {others.map(({ name, text }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <LongText text={text} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
 }
 
 /** Dismisses an active notification, and restores a dismissed one. */

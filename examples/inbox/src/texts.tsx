@@ -19,6 +19,19 @@ const DECISIONS = { APPROVE: 'Approved', REQUEST_CHANGES: 'Changes requested', R
 export const describeAnswer = ({ plan, reply }: Answer): string =>
   plan ? DECISIONS[plan.decision] : (reply?.text ?? 'Answered');
 
+/** An answer with all that it says, such as "Changes requested: Smaller steps" or "Yes, deploy". */
+export function describeWholeAnswer(answer: Answer): string {
+  const { plan, questions } = answer;
+  if (plan?.feedback) return `${describeAnswer(answer)}: ${plan.feedback}`;
+  if (!questions) return describeAnswer(answer);
+  const texts = questions.map(({ question, labels, other }) => ({
+    question,
+    text: [...labels, ...(other === null ? [] : [other])].join(', '),
+  }));
+  if (texts.length === 1) return texts.map(({ text }) => text).join();
+  return texts.map(({ question, text }) => `${question} ${text}`).join('; ');
+}
+
 /** Who answered, and how. */
 export function describeAuthor({ by, via }: Answer): string {
   if (via === 'DEFAULT') return 'Automatically, when the time was up';

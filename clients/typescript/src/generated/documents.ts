@@ -2,7 +2,7 @@
 import { TypedDocument } from '../typed-document.ts';
 import type * as Types from './types.ts';
 
-const NotificationCardFragment = "fragment NotificationCard on UserNotification{__typename ref id kind status title previewText task{id name projectId workspaceId}projectName projectRepoUrl prUrl occurredAt createdAt updatedAt dismissedAt resolvedAt resolution request{...RequestState}...on PlanRequestedNotification{payload{summary plan}}...on QuestionRequestedNotification{payload{questions{questionId header question multiSelect options{label description preview}}}}...on TaskFailedNotification{payload{...TaskResult}}...on TaskResponseReadyNotification{payload{...TaskResult}}}";
+const NotificationCardFragment = "fragment NotificationCard on UserNotification{__typename ref id kind status title previewText task{id name projectId workspaceId}projectName projectRepoUrl prUrl occurredAt createdAt updatedAt dismissedAt resolvedAt resolution request{...RequestState}...on PlanRequestedNotification{payload{summary plan input}}...on QuestionRequestedNotification{payload{questions{questionId header question multiSelect options{label description preview}}}}...on TaskFailedNotification{payload{...TaskResult}}...on TaskResponseReadyNotification{payload{...TaskResult}}}";
 const TaskResultFragment = "fragment TaskResult on TaskResultPayload{taskStatus message messageLabel messageTimestamp}";
 const RequestStateFragment = "fragment RequestState on Request{state expiresAt onExpiry{...AnswerContent}answer{...AnswerContent}receipt{outcome message at}}";
 const AnswerContentFragment = "fragment AnswerContent on Answer{answerId by via answeredAt plan{decision feedback}questions{index question options labels other}reply{text}}";
