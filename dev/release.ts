@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 // Releases the version of package.json: dates its section of the change log, commits and tags it, packs the clients, writes
@@ -29,9 +31,7 @@ function release(): void {
     throw new Error(`${tag} exists. Raise "version" in package.json and commit it.`);
   if (!changes.includes(UNRELEASED)) throw new Error('CHANGELOG.md has no section "[Unreleased]".');
   if (image) run('docker', 'version');
-  // The packages of the image, as its `npm ci` installs them.
-  const production = ['--omit=dev', '--omit=optional', '--workspaces=false', '--package-lock-only'];
-  const materials = run('npm', 'sbom', '--sbom-format=cyclonedx', '--sbom-type=application', ...production);
+  const materials = listMaterials();
 
   const today = new Date().toISOString().slice(0, 10);
   writeFileSync('CHANGELOG.md', changes.replace(UNRELEASED, `${UNRELEASED}## [${version}] - ${today}\n\n`));
@@ -44,6 +44,27 @@ function release(): void {
   if (image) run('docker', 'build', '--tag', `workspace-account-gateway:${version}`, '.');
   process.stdout.write(`Released ${version}: ${tag}, release/${image ? ', the image' : ''}.\n`);
   process.stdout.write('Next: git push --follow-tags, and record the commit in docs/releases.md.\n');
+}
+
+/**
+ * Returns the packages that `npm ci` installs in the image. npm lists all of them only where no workspace and no
+ * development dependency needs them too, and names the list after its folder.
+ */
+function listMaterials(): string {
+  const temporary = mkdtempSync(join(tmpdir(), 'release-'));
+  const folder = join(temporary, 'workspace-account-gateway');
+  try {
+    mkdirSync(folder);
+    const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+    for (const field of ['workspaces', 'devDependencies', 'optionalDependencies']) delete manifest[field];
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+    for (const file of ['package-lock.json', '.npmrc']) copyFileSync(file, join(folder, file));
+    run('npm', 'install', '--prefix', folder, '--package-lock-only', '--offline', '--ignore-scripts');
+    const options = ['--package-lock-only', '--omit=optional', '--sbom-type=application'];
+    return run('npm', 'sbom', '--prefix', folder, '--sbom-format=cyclonedx', ...options);
+  } finally {
+    rmSync(temporary, { recursive: true });
+  }
 }
 
 /** Runs a program and returns its output. @throws {Error} with its error output if it fails */

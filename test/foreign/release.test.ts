@@ -117,6 +117,7 @@ async function checkMaterials(path: string): Promise<void> {
   const versions = new Map(components.map(({ purl, version }) => [purl.replace('%40', '@'), version]));
   for (const [name, version] of Object.entries(dependencies))
     expect(versions.get(`pkg:npm/${name}@${version}`), name).toBe(version);
+  expect(components.length).toBeGreaterThan(150);
   expect(components.filter(({ hashes }) => !hashes.some(({ alg }) => alg === 'SHA-512'))).toEqual([]);
   expect(text).not.toMatch(/pkg:npm\/(vitest|%40biomejs|node-linux|%40embedded-postgres)/);
 }
