@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
+import type { Context } from '../src/context.ts';
 import {
   BadRequestError,
   ConflictError,
@@ -27,16 +28,16 @@ export type Parts = {
  * @throws {BadRequestError} if a part cannot be read
  * @throws {ValidationError} if the body does not have the shape
  */
-export function createReader(route: Route): (request: Request) => Promise<Parts> {
+export function createReader(route: Route): (request: Request, context: Context) => Promise<Parts> {
   const pathNames = listPathParameters(route.path);
   const readQuery = createQueryReader(route);
-  return async (request) => {
+  return async (request, context) => {
     const issues: ValidationIssue[] = [];
     const path = parsePathParameters(pathNames, request.path, issues);
     const query = readQuery(request.query, issues);
     if (issues.length > 0) throw new BadRequestError(summarizeIssues(issues), issues);
     if (route.body === undefined) return { path, query, body: undefined };
-    const body = await readJson(request);
+    const body = await readJson(request, context);
     const checked = route.body.safeParse(body);
     if (checked.success) return { path, query, body };
     // The caller may have sent a credential under a wrong name.

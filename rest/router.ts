@@ -104,7 +104,7 @@ function handle(route: Route, publicUrl: () => string, execute: Execute): Reques
     sendJson(response, status, reply.name === undefined ? content : { [reply.name]: content });
 
   return async (request, response) => {
-    const parts = await readParts(request);
+    const parts = await readParts(request, contextOf(response));
     const matchesKnownTag = readIfNoneMatch(request);
     const run = async (rootValue: RootValue) => {
       const { data, errors: [error] = [] } = await execute({

@@ -6,6 +6,7 @@ import type { Outbox } from './database/outbox.ts';
 import type { CredentialCipher } from './encryption/credential-cipher.ts';
 import type { SubscriptionCipher } from './encryption/subscription-cipher.ts';
 import type { ErrorCode } from './errors/gateway-errors.ts';
+import type { ReadBody } from './http/read-body.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
@@ -26,6 +27,7 @@ export type SharedContext = {
   /** Null if push is not configured. */
   readonly push: PushRegistration | null;
   readonly quota: Quota;
+  readonly readBody: ReadBody;
   /**
    * Limits how many reads of a caller run at once: root fields of the bucket `reads`, and the `totalCount` of their
    * lists.

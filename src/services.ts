@@ -14,6 +14,7 @@ import { createOutbox } from './delivery/queue.ts';
 import { type Sender, startSender } from './delivery/sender.ts';
 import { bindChannels } from './delivery/targets.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
+import { createBodyReader } from './http/read-body.ts';
 import type { Announce } from './live/announcer.ts';
 import { type Change, createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
@@ -93,6 +94,7 @@ export async function createServices(config: Config, database: Database, log: Lo
       outbox,
       push: createPushRegistration(config.delivery.push, keys),
       quota,
+      readBody: createBodyReader(),
       readScheduler: new ReadScheduler(),
       largeReads: new LargeReads(),
     },

@@ -944,7 +944,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1034,7 +1034,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1127,7 +1127,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1199,7 +1199,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1284,7 +1284,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1390,7 +1390,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1462,7 +1462,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1547,7 +1547,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1632,7 +1632,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1717,7 +1717,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1789,7 +1789,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1859,7 +1859,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -1949,7 +1949,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2039,7 +2039,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

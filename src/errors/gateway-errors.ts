@@ -141,23 +141,25 @@ export class ValidationError extends GatewayError {
   }
 }
 
-/** Too many requests or open streams; `retryAfter` is in whole seconds, at least 1. */
+/** Too many requests, open streams or unfinished bodies; `retryAfter` is in whole seconds, at least 1. */
 export class RateLimitedError extends GatewayError {
   readonly code = 'RATE_LIMITED';
   readonly retryAfter: number;
 
-  constructor(retryAfter: number, excess: 'requests' | 'open streams' = 'requests') {
+  constructor(retryAfter: number, excess: 'requests' | 'open streams' | 'unfinished bodies' = 'requests') {
     super(`Too many ${excess}. Try again in ${retryAfter} s.`);
     this.retryAfter = retryAfter;
   }
 }
 
-/** Any other error. `cause` is logged only. */
+/** Any other error. `cause` is logged only; `retryAfter` is in whole seconds, if waiting helps. */
 export class InternalError extends GatewayError {
   readonly code = 'INTERNAL_ERROR';
+  readonly retryAfter: number | undefined;
 
-  constructor(cause: unknown) {
+  constructor(cause: unknown, retryAfter?: number) {
     super('Internal error.', [], { cause });
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -176,5 +178,6 @@ export function errorHeaders(error: GatewayError): Readonly<Record<string, strin
     return { 'WWW-Authenticate': error.tokenSent ? 'Bearer error="invalid_token"' : 'Bearer' };
   }
   if (error instanceof ForbiddenError) return { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' };
-  return error instanceof RateLimitedError ? { 'Retry-After': String(error.retryAfter) } : {};
+  const isTemporary = error instanceof RateLimitedError || error instanceof InternalError;
+  return isTemporary && error.retryAfter !== undefined ? { 'Retry-After': String(error.retryAfter) } : {};
 }

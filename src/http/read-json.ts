@@ -1,34 +1,33 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable, Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
-import getRawBody from 'raw-body';
+import { anonymous, identifyCaller, type Viewer } from '../auth/viewer.ts';
 import { BadRequestError } from '../errors/gateway-errors.ts';
 import { formatLocation, type Path } from '../errors/issue.ts';
+import { type BodyLimits, createBodyError, type ReadBody } from './read-body.ts';
 
-/** The default maximum of the `Content-Length`, and of the size of the content after decompression. */
-const MAX_BODY_BYTES = 1_048_576;
+/** The limits of bodies in JSON. */
+function findLimits(viewer: Viewer): BodyLimits {
+  const caller = identifyCaller(viewer);
+  return viewer === anonymous
+    ? { caller, maxBytes: 16_384, maxCallerBytes: 8 * 1_048_576, allowsCompression: false }
+    : { caller, maxBytes: 1_048_576, maxCallerBytes: 2 * 1_048_576, allowsCompression: true };
+}
 
 /** Deeper than real requests, and far below the depth at which serializing overflows the stack. */
 const MAX_DEPTH = 256;
 
-/** The supported values of `Content-Encoding`. */
-const decompressors = new Map<string, () => Transform>([
-  ['br', createBrotliDecompress],
-  ['deflate', createInflate],
-  ['gzip', createGunzip],
-  ['zstd', createZstdDecompress],
-]);
-
 /**
- * Reads the body of a request and parses it as JSON (RFC 8259).
+ * Reads the body of a request and parses it as JSON (RFC 8259). Callers without a token share one limit.
  * @throws {BadRequestError} if its content type, charset or encoding is not supported, or it is too large, empty, not
  *   UTF-8, not JSON or nested too deeply
+ * @throws {RateLimitedError | InternalError} if the unfinished bodies of the caller, or of all callers, are too large
  */
-export async function readJson(request: IncomingMessage, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
+export async function readJson(
+  request: IncomingMessage,
+  { viewer, readBody }: { readonly viewer: Viewer; readonly readBody: ReadBody },
+): Promise<unknown> {
   checkContentType(request.headers['content-type']);
-  if (Number(request.headers['content-length']) > maxBytes) throw tooLarge(maxBytes);
-  const bytes = await readBytes(request, maxBytes);
-  if (bytes.length === 0) throw badBody('is empty');
+  const bytes = await readBody(request, findLimits(viewer));
+  if (bytes.length === 0) throw createBodyError('is empty');
   return parseJson(decode(bytes), ['body']);
 }
 
@@ -38,7 +37,7 @@ function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw badBody('is not UTF-8');
+    throw createBodyError('is not UTF-8');
   }
 }
 
@@ -64,47 +63,10 @@ function isTooDeep(value: unknown, levels = MAX_DEPTH): boolean {
 
 function checkContentType(contentType: string | undefined): void {
   const [type, ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
-  if (type !== 'application/json') throw badBody('must be sent with Content-Type: application/json');
+  if (type !== 'application/json') throw createBodyError('must be sent with Content-Type: application/json');
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))
-    throw badBody('must be encoded in UTF-8');
-}
-
-/** Reads and decompresses a body. Rejects as soon as the content is too large. */
-async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  // An empty body ends before it can be read.
-  if (request.readableEnded) return Buffer.alloc(0);
-  const content = decompress(request);
-  try {
-    return await getRawBody(content, { limit: maxBytes });
-  } catch (error) {
-    // Discards the rest of the body, so that the connection can be used for the next request.
-    request.unpipe().resume();
-    if (content !== request) content.destroy();
-    const isTooLarge = error instanceof Error && 'type' in error && error.type === 'entity.too.large';
-    throw isTooLarge ? tooLarge(maxBytes) : badBody('cannot be read');
-  }
-}
-
-function decompress(request: IncomingMessage): Readable {
-  const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (encoding === 'identity') return request;
-  const create = decompressors.get(encoding);
-  if (create === undefined) throw badBody('has an unsupported Content-Encoding');
-  const content = create();
-  // Without a listener, an error after the body was rejected would end the process.
-  content.on('error', () => undefined);
-  // `pipeline` would break the connection if the content is invalid.
-  request.once('error', (error) => content.destroy(error)).pipe(content);
-  return content;
-}
-
-function tooLarge(maxBytes: number): BadRequestError {
-  return badBody(`is larger than ${maxBytes} bytes`);
-}
-
-function badBody(message: string): BadRequestError {
-  return badRequest(['body'], message);
+    throw createBodyError('must be encoded in UTF-8');
 }
 
 function badRequest(path: Path, message: string): BadRequestError {

@@ -18,7 +18,8 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'GOING_AWAY'>
   CONFLICT: 'The operation conflicts with what is stored. `errors` says with what.',
   VALIDATION_FAILED:
     'The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location.',
-  RATE_LIMITED: 'The rate limit is exceeded. Retry after the number of seconds in `Retry-After`.',
+  RATE_LIMITED:
+    'The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`.',
   INTERNAL_ERROR: "An internal error. The cause is logged with the reply's `X-Request-Id`.",
 };
 

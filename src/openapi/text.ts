@@ -20,7 +20,7 @@ A user's notifications, notification preferences, editor connection and workspac
   authenticated request costs at least one point, even if it is invalid. A list costs one point per 1,000 records,
   rounded up. The \`RateLimit-*\` headers show what is left.
 - **Headers.** Every response has \`X-Request-Id\`, and every response to an authenticated caller has the \`RateLimit-*\`
-  headers. Responses with errors list only their other headers.
+  headers. Responses with errors list only their other headers. One with 500 may have \`Retry-After\`.
 - **Extensions**, marked with \`x-extension\`, are operations in addition to the specification of the account and
   integrations service, which this API implements.
 `.trim();

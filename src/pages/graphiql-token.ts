@@ -3,17 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import { formatScopes, scopes, TASK_SCOPE } from '../auth/scopes.ts';
+import { anonymous } from '../auth/viewer.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import type { Config } from '../config.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { sendText } from '../http/messages.ts';
+import type { ReadBody } from '../http/read-body.ts';
 import { readJson } from '../http/read-json.ts';
 import { Secret } from '../values/secret.ts';
 
 const KEY_BYTES = 32;
-
-/** More than the body with a key. */
-const MAX_BODY_BYTES = 256;
 
 const LIFETIME_SECONDS = 3600;
 
@@ -42,13 +41,13 @@ const KeyBody = z.strictObject({ key: z.string() });
  * Exchanges the key for a token of user `alice`, organization `acme`, with every scope except that of task tokens, valid
  * for one hour. Fails with a `NotFoundError` if the key is wrong, or if a page of another origin sends it.
  */
-export function grantPageToken(config: Config, key: Secret): RequestHandler {
+export function grantPageToken(config: Config, key: Secret, readBody: ReadBody): RequestHandler {
   const all = scopes.filter((scope) => scope !== TASK_SCOPE).join(' ');
   const claims = { sub: 'alice', [config.orgClaim]: 'acme', ...formatScopes(all, config.scopes) };
   return async (request, response) => {
     response.setHeader('Cache-Control', 'no-store');
     if (!isSameOrigin(request.headers)) throw new NotFoundError();
-    const body = KeyBody.safeParse(await readJson(request, MAX_BODY_BYTES));
+    const body = KeyBody.safeParse(await readJson(request, { viewer: anonymous, readBody }));
     if (!body.success || !key.matches(body.data.key)) throw new NotFoundError();
     const token = await signDevelopmentToken(config, claims, LIFETIME_SECONDS);
     sendText(response, 200, 'application/json', JSON.stringify({ token }));

@@ -36,7 +36,11 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   app.use(setSecurityHeaders);
   // Before the step that allows other origins to read replies.
   if (pageKey !== undefined)
-    app.post(toPattern(PAGE_TOKEN_PATH), checkTarget, grantPageToken(config, pageKey));
+    app.post(
+      toPattern(PAGE_TOKEN_PATH),
+      checkTarget,
+      grantPageToken(config, pageKey, services.shared.readBody),
+    );
   app.use(allowOrigins(config.corsOrigins, log));
   app.use(checkTarget);
 

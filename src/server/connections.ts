@@ -21,6 +21,9 @@ const MAX_RUNNING = 16;
 /** A socket with more requests waiting to run is destroyed; real clients do not pipeline that many. */
 const MAX_WAITING = 128;
 
+/** A socket with more bytes in the bodies of such requests is destroyed. The bodies are in memory before they are read. */
+const MAX_PIPELINED_BYTES = 65_536;
+
 /** `server.close()` closes idle connections only once; those that become idle later are closed at this interval. */
 const SWEEP_MS = 50;
 
@@ -28,6 +31,8 @@ const SWEEP_MS = 50;
 type SocketRequests = {
   running: number;
   waiting: [IncomingMessage, ServerResponse][];
+  /** The size of their bodies. */
+  bodyBytes: number;
   latest: ServerResponse;
   /** Whether the latest response announces that the connection will be closed. */
   isClosing: boolean;
@@ -114,6 +119,7 @@ export function limitPipelining(
     requests.running += 1;
     response.once('close', () => {
       requests.running -= 1;
+      requests.bodyBytes -= readBodySize(request);
       const next = requests.waiting.shift();
       // Do not run requests whose replies cannot be sent.
       if (next !== undefined && request.socket.writable) start(requests, ...next);
@@ -122,7 +128,7 @@ export function limitPipelining(
   }
 
   function open(socket: Socket, latest: ServerResponse): SocketRequests {
-    const requests = { running: 0, waiting: [], latest, isClosing: false };
+    const requests = { running: 0, waiting: [], bodyBytes: 0, latest, isClosing: false };
     bySocket.set(socket, requests);
     socket.once('close', () => bySocket.delete(socket));
     return requests;
@@ -135,10 +141,20 @@ export function limitPipelining(
     // Its reply could not be sent.
     if (requests.isClosing) return;
     requests.latest = response;
-    if (requests.running < MAX_RUNNING) start(requests, request, response);
-    else if (requests.waiting.push([request, response]) > MAX_WAITING) {
+    const bodyBytes = readBodySize(request);
+    requests.bodyBytes += bodyBytes;
+    const isPipelined = requests.running > 0 && bodyBytes > 0;
+    const isTooLarge = isPipelined && requests.bodyBytes > MAX_PIPELINED_BYTES;
+    if (requests.running < MAX_RUNNING && !isTooLarge) start(requests, request, response);
+    else if (isTooLarge || requests.waiting.push([request, response]) > MAX_WAITING) {
       requests.waiting = [];
       socket.destroy();
     }
   };
+}
+
+/** Returns the size of a request's body in bytes. One without a known size may use up the limit. */
+function readBodySize({ headers }: IncomingMessage): number {
+  const unknown = headers['transfer-encoding'] === undefined ? 0 : MAX_PIPELINED_BYTES;
+  return Number(headers['content-length'] ?? unknown);
 }

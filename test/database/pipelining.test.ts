@@ -103,6 +103,22 @@ test('destroys a socket with more than 128 waiting requests without running them
   other.close();
 });
 
+test.each(['Content-Length: 40000', 'Transfer-Encoding: chunked'])(
+  'destroys a socket whose pipelined bodies may exceed 64 KiB: %s',
+  async (framing) => {
+    const post = (number: number) =>
+      request(number, framing) + (framing.endsWith('chunked') ? '1\r\na\r\n0\r\n\r\n' : 'a'.repeat(40_000));
+    const connection = await openUnread(gateway, burst(0, 1) + post(1));
+    await eventually(() => expect(received).toEqual([0, 1]));
+
+    connection.send(burst(2, 3));
+    await eventually(() => expect(received).toEqual([0, 1, 2]));
+    connection.send(post(3));
+    await connection.readAll();
+    expect(received).toEqual([0, 1, 2]);
+  },
+);
+
 test('does not run waiting requests of a disconnected client', async () => {
   const connection = await openUnread(gateway, burst(0, 40));
   await eventually(() => expect(received).toHaveLength(16));

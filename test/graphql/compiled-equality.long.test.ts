@@ -13,6 +13,7 @@ import { compile, isCompilable } from '../../src/graphql/plugins/compiled-execut
 import { validateDocument } from '../../src/graphql/plugins/documents.ts';
 import { maskResult } from '../../src/graphql/plugins/masking.ts';
 import { findOperation, findVariableIssues } from '../../src/graphql/plugins/operations.ts';
+import { createBodyReader } from '../../src/http/read-body.ts';
 import { createHub } from '../../src/live/hub.ts';
 import { createLog } from '../../src/log.ts';
 import { LargeReads } from '../../src/quota/large-reads.ts';
@@ -72,6 +73,7 @@ function createFullContext(): Context {
     nested: { records: 0, bytes: 0 },
     cipher: createCredentialCipher(keys),
     hub: createHub(1),
+    readBody: createBodyReader(),
     announce: () => undefined,
     outbox: createOutbox(readConfig({}).delivery),
     push: null,

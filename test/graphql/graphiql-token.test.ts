@@ -154,7 +154,7 @@ describe('a token is refused', () => {
     ['in the query of the page', 401, (right) => ({ path: `/graphql?key=${right}`, method: 'GET' })],
     ['with PUT', 404, () => ({ method: 'PUT' })],
     ['as a bearer token', 400, (right) => ({ headers: { Authorization: `Bearer ${right}` } })],
-    ['in 257 bytes', 400, (right) => ({ body: JSON.stringify({ key: right }).padEnd(257) })],
+    ['in more than 16 KiB', 400, (right) => ({ body: JSON.stringify({ key: right }).padEnd(16_385) })],
     ['to another path', 404, () => ({ path: '/graphql/token/' })],
   ])('for the key sent %s', async (_how, status, sent) => {
     const reply = await exchange(gateway, sent(key));

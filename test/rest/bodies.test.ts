@@ -1,7 +1,13 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
+import { createBodyReader } from '../../src/http/read-body.ts';
+import { openUnread, type UnreadConnection } from '../abuse/support/unread.ts';
 import { type RestRequest, rest } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
+import { getPort } from '../support/proxy.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
@@ -11,7 +17,7 @@ const json = { 'Content-Type': 'application/json' };
 /** JSON with a given number of bytes. */
 const jsonOfSize = (bytes: number) => `{"preferences":[]${' '.repeat(bytes - 18)}}`;
 
-const gateway = useGateway();
+const gateway = useGateway({ GRAPHIQL: 'true' });
 let token: string;
 beforeAll(async () => {
   token = await member('alice');
@@ -180,6 +186,112 @@ test.each(unread)('GET ignores the body: %s', async (type, raw) => {
   const { status } = await sendRaw(gateway, rawRequest('GET /user/workspaces', lines, raw));
 
   expect(status).toBe(200);
+});
+
+const introspection = '{"query":"{ __schema { __typename } }"}';
+const postGraphQL = (raw: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
+  fetch(`${gateway.address}/graphql`, { method: 'POST', headers: { ...json, ...headers }, body: raw });
+
+test('without a token, a body has at most 16 KiB and is not compressed', async () => {
+  const padded = (bytes: number) => introspection + ' '.repeat(bytes - introspection.length);
+
+  expect((await postGraphQL(padded(16_384), {})).status).toBe(200);
+  expect((await postGraphQL(padded(16_385), {})).status).toBe(401);
+  const gzip = { 'Content-Encoding': 'gzip' };
+  expect((await postGraphQL(new Uint8Array(gzipSync(introspection)), gzip)).status).toBe(401);
+});
+
+/** Begins requests whose bodies do not end. */
+function beginBodies(count: number, bytes: number, token?: string): Promise<UnreadConnection[]> {
+  const lines = ['Content-Type: application/json', `Content-Length: ${bytes}`];
+  const start = token === undefined ? 'POST /graphql' : `PUT ${path}`;
+  const request = rawRequest(
+    start,
+    token === undefined ? lines : [`Authorization: Bearer ${token}`, ...lines],
+  );
+  return Promise.all(Array.from({ length: count }, () => openUnread(gateway, request)));
+}
+
+const rejected = { status: 429, body: { error: expect.any(String), code: 'rate_limited', errors: [] } };
+
+test('a caller whose unfinished bodies have 2 MiB receives 429 until they end; others do not', async () => {
+  const connections = await beginBodies(2, 1_048_576, token);
+
+  const request = { raw: '{"preferences":[]}', headers: json };
+  const reply = await eventually(async () => {
+    const reply = await put(request);
+    expect(reply).toMatchObject(rejected);
+    return reply;
+  });
+  expect(reply.headers.get('Retry-After')).toBe('1');
+  const overGraphQL = await postGraphQL('{"query":"{ __typename }"}', { Authorization: `Bearer ${token}` });
+  expect([overGraphQL.status, overGraphQL.headers.get('Retry-After')]).toEqual([429, '1']);
+  expect((await put({ ...request, token: await member('bob') })).status).toBe(200);
+
+  for (const connection of connections) connection.close();
+  await eventually(async () => expect((await put(request)).status).toBe(200));
+});
+
+test('a chunked body counts as it grows, and is released when it ends', async () => {
+  const lines = [
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    'Transfer-Encoding: chunked',
+  ];
+  const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+  const body = jsonOfSize(1_048_576);
+  const request = rawRequest(`PUT ${path}`, lines, chunk(body));
+  const connections = await Promise.all([openUnread(gateway, request), openUnread(gateway, request)]);
+
+  await eventually(async () => expect((await put({ raw: jsonOfSize(100), headers: json })).status).toBe(429));
+  for (const connection of connections) connection.send('0\r\n\r\n');
+  for (const connection of connections) expect(await connection.readAll()).toContain('HTTP/1.1 200');
+  expect((await put({ raw: jsonOfSize(1_048_576), headers: json })).status).toBe(200);
+});
+
+test('callers without a token whose unfinished bodies have 8 MiB receive 429 together; others do not', async () => {
+  const connections = await beginBodies(512, 16_384);
+
+  await eventually(async () => {
+    const { status, headers } = await postGraphQL(introspection, {});
+    expect([status, headers.get('Retry-After')]).toEqual([429, '1']);
+  });
+  expect((await put({ raw: '{"preferences":[]}', headers: json })).status).toBe(200);
+  for (const connection of connections) connection.close();
+});
+
+test('replies with 500 and Retry-After while the unfinished bodies of all callers have 64 MiB', async () => {
+  const callers = Array.from({ length: 32 }, (_none, index) => member(`caller-${index}`));
+  const connections = await Promise.all(
+    callers.map(async (caller) => beginBodies(2, 1_048_576, await caller)),
+  );
+
+  const request = { raw: '{"preferences":[]}', headers: json };
+  await eventually(async () => {
+    const { status, body, headers } = await put(request);
+    expect([status, body.code, headers.get('Retry-After')]).toEqual([500, 'internal_error', '1']);
+  });
+  for (const connection of connections.flat()) connection.close();
+  await eventually(async () => expect((await put(request)).status).toBe(200));
+});
+
+test('a body whose client has disconnected cannot be read, and does not count', async () => {
+  const readBody = createBodyReader();
+  const limits = { caller: 'alice', maxBytes: 1000, maxCallerBytes: 1000, allowsCompression: true };
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = `http://127.0.0.1:${getPort(server)}`;
+  const readLate = async () => {
+    const connection = await openUnread({ address }, rawRequest('POST /', ['Content-Length: 1000']));
+    const [request] = await once(server, 'request');
+    connection.close();
+    await new Promise((resolve) => request.on('close', resolve));
+    return readBody(request, limits);
+  };
+
+  await expect(readLate()).rejects.toThrow('The body cannot be read.');
+  await expect(readLate()).rejects.toThrow('The body cannot be read.');
+  server.close();
 });
 
 test.each(['POST /graphql', `PUT ${path}`])(

@@ -100,7 +100,8 @@ function headerErrors(
 ): string[] {
   return Object.entries(openApi.components.headers).flatMap(([name, { required, schema }]) => {
     const value = headers.get(name);
-    const isCommon = status >= 400 && commonHeaders.includes(name);
+    const isRetried = status === 500 && name === 'Retry-After';
+    const isCommon = isRetried || (status >= 400 && commonHeaders.includes(name));
     if (!(name in documented) && !isCommon)
       return value === null ? [] : [`the header ${name} is not documented`];
     if (value === null) return required && !isCommon ? [`the header ${name} is missing`] : [];

@@ -76,7 +76,8 @@ export function reportError(error: unknown, { log, failures }: ReportTo): Gatewa
 
 /** Gives an error a status other than the usual one of its code. */
 export function withStatus(originalError: GatewayError, status: number): GraphQLError {
-  return new GraphQLError(originalError.message, { originalError, extensions: { http: { status } } });
+  const http = { status, headers: errorHeaders(originalError) };
+  return new GraphQLError(originalError.message, { originalError, extensions: { http } });
 }
 
 /** The result of an operation, with errors of any kind. */

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import Negotiator from 'negotiator';
 import { z } from 'zod';
 import { anonymous } from '../../auth/viewer.ts';
-import type { GatewayPlugin } from '../../context.ts';
+import type { Context, GatewayPlugin } from '../../context.ts';
 import {
   BadRequestError,
   httpStatus,
@@ -26,11 +26,16 @@ import { asGatewayError, withStatus } from './masking.ts';
 export function useRequest(): GatewayPlugin {
   return {
     onRequestParse({ serverContext: { req, res }, setRequestParser, endResponse, fetchAPI }) {
-      // The reply may contain a credential, and caches may store replies to GET.
-      if (req.method === 'GET') res.setHeader('Cache-Control', 'no-store');
+      if (req.method === 'GET') {
+        // The reply may contain a credential, and caches may store replies to GET.
+        res.setHeader('Cache-Control', 'no-store');
+        // Discards the body, which would stay in memory until a live stream ends.
+        req.resume();
+      }
       if (!isAcceptable(req)) endResponse(new fetchAPI.Response(NOT_ACCEPTABLE.body, NOT_ACCEPTABLE));
-      else if (contextOf(res).viewer === anonymous) setRequestParser(() => readIntrospection(req));
-      else setRequestParser(() => readParameters(req));
+      else if (contextOf(res).viewer === anonymous)
+        setRequestParser(() => readIntrospection(req, contextOf(res)));
+      else setRequestParser(() => readParameters(req, contextOf(res)));
     },
     onResponse({ serverContext: { res } }) {
       const context = contextOf(res);
@@ -41,14 +46,15 @@ export function useRequest(): GatewayPlugin {
 
 /**
  * Reads the parameters of a request without a token.
- * @throws {UnauthenticatedError} unless all root fields are introspection, also if the request cannot be read
+ * @throws {UnauthenticatedError} unless all root fields are introspection, also if the request is malformed
  */
-async function readIntrospection(request: Request) {
+async function readIntrospection(request: Request, context: Context) {
   try {
-    const parameters = await readParameters(request);
+    const parameters = await readParameters(request, context);
     if (isIntrospection(parseDocument(parameters.query))) return parameters;
-  } catch {
-    // The missing token takes precedence.
+  } catch (error) {
+    // The missing token takes precedence over what is wrong with the request.
+    if (asGatewayError(error).code !== 'BAD_REQUEST') throw error;
   }
   throw UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
 }
@@ -65,9 +71,9 @@ const Parameters = z.strictObject({
 });
 
 /** Reads the parameters of a request. @throws {GraphQLError} with status 400 if they cannot be read or are invalid */
-async function readParameters(request: Request) {
+async function readParameters(request: Request, context: Context) {
   try {
-    const sent = request.method === 'POST' ? await readJson(request) : parseQueryParameters(request);
+    const sent = request.method === 'POST' ? await readJson(request, context) : parseQueryParameters(request);
     const parsed = Parameters.safeParse(sent);
     // Only the message, because the paths of the issues can contain keys from the request.
     if (!parsed.success)

@@ -13,14 +13,14 @@ export type UnreadConnection = {
   close(): void;
 };
 
-/** Opens a connection, sends a text, and reads nothing. */
+/** Opens a connection, sends a text of bytes, and reads nothing. */
 export async function openUnread({ address }: { address: string }, text: string): Promise<UnreadConnection> {
   const { hostname, port } = new URL(address);
   const socket = connect(Number(port), hostname).pause();
   // The gateway may close the connection at any time.
   socket.on('error', () => undefined);
   await once(socket, 'connect');
-  socket.write(text);
+  socket.write(text, 'latin1');
   return {
     send: (more) => void socket.write(more),
     onText: (listener) => void socket.setEncoding('latin1').on('data', listener).resume(),

@@ -1,0 +1,143 @@
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
+import { readSystemErrorCode } from '../errors/failure.ts';
+import { BadRequestError, GatewayError, InternalError, RateLimitedError } from '../errors/gateway-errors.ts';
+
+/** The limits of a route's bodies, in bytes. */
+export type BodyLimits = {
+  /** Identifies the caller, whose bodies count together. */
+  readonly caller: string;
+  /** Maximum size of one body, as sent and after decompression. */
+  readonly maxBytes: number;
+  /** Maximum size of all bodies of the caller that are being received. */
+  readonly maxCallerBytes: number;
+  readonly allowsCompression: boolean;
+};
+
+/** Maximum size of all bodies that a process is receiving, in bytes. */
+const MAX_PROCESS_BYTES = 64 * 1_048_576;
+
+/** The memory for a body without `Content-Length`, in bytes. It is doubled whenever it is full. */
+const INITIAL_BYTES = 16_384;
+
+const RETRY_SECONDS = 1;
+
+type Decompress = (content: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+/** The supported values of `Content-Encoding`. */
+const decompressors = new Map<string, Decompress>([
+  ['br', promisify(brotliDecompress)],
+  ['deflate', promisify(inflate)],
+  ['gzip', promisify(gunzip)],
+  ['zstd', promisify(zstdDecompress)],
+]);
+
+/** Reads the body of a request. */
+export type ReadBody = ReturnType<typeof createBodyReader>;
+
+/**
+ * Creates the function that reads the bodies of a process. It reserves memory before it reads, so that unfinished bodies
+ * take no more than the limits. A compressed body is kept as sent, and decompressed when it is complete, one at a time:
+ * the window of a decompressor takes up to 16 MiB.
+ */
+export function createBodyReader() {
+  const bytesByCaller = new Map<string, number>();
+  let processBytes = 0;
+  let decompressed: Promise<unknown> = Promise.resolve();
+
+  function reserve({ caller, maxCallerBytes }: BodyLimits, bytes: number): void {
+    const callerBytes = (bytesByCaller.get(caller) ?? 0) + bytes;
+    if (callerBytes > maxCallerBytes) throw new RateLimitedError(RETRY_SECONDS, 'unfinished bodies');
+    if (processBytes + bytes > MAX_PROCESS_BYTES)
+      throw new InternalError(`unfinished bodies exceed ${MAX_PROCESS_BYTES} bytes`, RETRY_SECONDS);
+    processBytes += bytes;
+    bytesByCaller.set(caller, callerBytes);
+  }
+
+  function release(caller: string, bytes: number): void {
+    const callerBytes = (bytesByCaller.get(caller) ?? 0) - bytes;
+    processBytes -= bytes;
+    if (callerBytes === 0) bytesByCaller.delete(caller);
+    else bytesByCaller.set(caller, callerBytes);
+  }
+
+  /**
+   * Reads and decompresses a body.
+   * @throws {BadRequestError} if it is too large, its encoding is not supported, or it cannot be read
+   * @throws {RateLimitedError} if the unfinished bodies of the caller are too large
+   * @throws {InternalError} if the unfinished bodies of all callers are too large
+   */
+  return async (request: IncomingMessage, limits: BodyLimits): Promise<Buffer> => {
+    const { caller, maxBytes } = limits;
+    const decompress = findDecompressor(request, limits);
+    let reserved = 0;
+    const reserveUpTo = (bytes: number) => {
+      reserve(limits, bytes - reserved);
+      reserved = bytes;
+    };
+    try {
+      const sent = await receive(request, maxBytes, reserveUpTo);
+      if (decompress === undefined || sent.length === 0) return sent;
+      const content = decompressed.then(() => decompress(sent, { maxOutputLength: maxBytes }));
+      decompressed = content.catch(() => undefined);
+      return await content;
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      const isTooLarge = readSystemErrorCode(error) === 'ERR_BUFFER_TOO_LARGE';
+      throw isTooLarge ? tooLarge(maxBytes) : createBodyError('cannot be read');
+    } finally {
+      release(caller, reserved);
+    }
+  };
+}
+
+function findDecompressor({ headers }: IncomingMessage, { allowsCompression }: BodyLimits) {
+  const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (encoding === 'identity') return undefined;
+  const decompress = allowsCompression ? decompressors.get(encoding) : undefined;
+  if (decompress === undefined) throw createBodyError('has an unsupported Content-Encoding');
+  return decompress;
+}
+
+/** Receives a body as sent. Calls `reserveUpTo` with the memory that it takes, before it takes it. */
+async function receive(
+  request: IncomingMessage,
+  maxBytes: number,
+  reserveUpTo: (bytes: number) => void,
+): Promise<Buffer> {
+  const allocate = (bytes: number) => {
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    reserveUpTo(bytes);
+    return Buffer.allocUnsafe(bytes);
+  };
+  let content = allocate(Number(request.headers['content-length'] ?? Math.min(INITIAL_BYTES, maxBytes)));
+  let size = 0;
+  // The request is not destroyed, which would close the connection.
+  const chunks: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
+  try {
+    for await (const chunk of chunks) {
+      const needed = size + chunk.length;
+      if (needed > content.length) {
+        const received = content;
+        content = allocate(Math.max(needed, Math.min(2 * received.length, maxBytes)));
+        received.copy(content);
+      }
+      size += chunk.copy(content, size);
+    }
+  } catch (error) {
+    // Discards the rest, so that the connection can be used for the next request.
+    request.resume();
+    throw error;
+  }
+  return content.subarray(0, size);
+}
+
+function tooLarge(maxBytes: number): BadRequestError {
+  return createBodyError(`is larger than ${maxBytes} bytes`);
+}
+
+/** Creates the error for a body that cannot be used. */
+export function createBodyError(message: string): BadRequestError {
+  return new BadRequestError(`The body ${message}.`, [{ path: ['body'], message, value: null }]);
+}
