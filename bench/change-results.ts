@@ -33,7 +33,7 @@ export async function resetMembers(client: pg.Client): Promise<void> {
 /** Reads the notifications published to a recipient and to the users of its batches. */
 export async function readPublished(client: pg.Client, { userId }: Caller): Promise<unknown> {
   const { rows } = await client.query(
-    `select n.user_id, n.id, kind, status, resolved_by, task_id, task_name, project_id, project_name, project_repo_url,
+    `select n.user_id, n.id, kind, status, resolution, task_id, task_name, project_id, project_name, project_repo_url,
        workspace_id, title, preview_text, pr_url, payload, occurred_at, dismissed_at, resolved_at,
        n.updated_at = n.created_at as is_unchanged, n.created_at > now() - interval '1 minute' as is_new,
        n.revision = u.notifications as is_newest

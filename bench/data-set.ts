@@ -21,7 +21,7 @@ const NUMBERED = `
 
 const NOTIFICATIONS = `
   insert into notification (
-    user_id, id, revision, kind, status, resolved_by, task_id, task_name, project_id, project_name, project_repo_url,
+    user_id, id, revision, kind, status, resolution, task_id, task_name, project_id, project_name, project_repo_url,
     workspace_id, title, preview_text, pr_url, payload, payload_size, request_state, occurred_at, created_at, updated_at, resolved_at, dismissed_at
   )
   ${NUMBERED}, described as (

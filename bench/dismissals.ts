@@ -6,7 +6,7 @@ const OF_WRITERS = "user_id like 'writer-%'";
 /** Restores every notification of the writers to active, and opens the requests that were answered. */
 export async function restoreAll(client: pg.Client): Promise<void> {
   await client.query(
-    `update notification set status = 'active', dismissed_at = null, resolved_at = null, resolved_by = null, answer = null,
+    `update notification set status = 'active', dismissed_at = null, resolved_at = null, resolution = null, answer = null,
        request_state = case request_state when 'answered' then 'open' else request_state end,
        updated_at = created_at + interval '3 seconds'
      where ${OF_WRITERS} and status <> 'active'`,
@@ -39,7 +39,7 @@ export async function readDismissal(
 ): Promise<unknown> {
   const { rows } = await client.query(
     `select n.status, n.revision = u.notifications as is_newest, n.dismissed_at = n.updated_at as is_updated_then,
-       n.dismissed_at > n.created_at + interval '3 seconds' as is_new, n.resolved_by, n.resolved_at
+       n.dismissed_at > n.created_at + interval '3 seconds' as is_new, n.resolution, n.resolved_at
      from notification n join user_revision u using (user_id) where user_id = $1 and id = $2`,
     [userId, notificationIds[0]],
   );

@@ -34,7 +34,7 @@ class ReplaceIndex extends IndexMigration {
       on: `"notification" ("user_id", "task_id", "kind", "occurred_at")`,
     },
   ];
-  override drop = ['notification_of_task'];
+  override drop = ['notification_of_slot'];
 }
 
 /** The duration of some work, and how long each publication during it took, in milliseconds. */

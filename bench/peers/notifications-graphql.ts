@@ -34,7 +34,7 @@ const COLUMNS = `
   id, upper(kind) as kind, upper(status) as status, title, payload,
   task_id as "taskId", task_name as "taskName", project_id as "projectId", workspace_id as "workspaceId",
   project_name as "projectName", project_repo_url as "projectRepoUrl",
-  preview_text as "previewText", pr_url as "prUrl", upper(resolved_by) as "resolution",
+  preview_text as "previewText", pr_url as "prUrl", upper(resolution) as "resolution",
   occurred_at as "occurredAt", created_at as "createdAt", updated_at as "updatedAt",
   resolved_at as "resolvedAt", dismissed_at as "dismissedAt"`;
 

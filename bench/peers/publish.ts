@@ -24,7 +24,7 @@ export async function publish(inputs: readonly Input[]) {
       Promise.all(
         inputs.map((input) => send(insertPublication(database, { ...toDraft(input), providers, now }))),
       ),
-      send(readPublications(database, { users, ids, providers })),
+      send(readPublications(database, { users, ids })),
     ]),
   );
   const rows = new Map(stored.map((row) => [row.id, row]));
@@ -33,7 +33,7 @@ export async function publish(inputs: readonly Input[]) {
     if (row === undefined) throw new Error('A notification was not stored.');
     return {
       created: inserted[index]?.length === 1,
-      channels: listEnabled(row.decision).map((channel) => channelNames[channel]),
+      channels: listEnabled(row.skippedChannels).map((channel) => channelNames[channel]),
       notification: { id, status: row.status.toUpperCase(), createdAt: row.createdAt },
     };
   });

@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util';
 import { TSMigrationGenerator } from '@mikro-orm/migrations';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder } from '../database/database.ts';
-import { findUnsafeStatements } from '../database/unsafe-statements.ts';
 import { OperatorError } from '../errors/failure.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
 import { useMigratedDatabase } from './use-database.ts';
@@ -33,7 +32,4 @@ async function write(database: Database, name: string): Promise<void> {
   if (diff.up.length === 0)
     throw new OperatorError('The database already matches the entities; there is nothing to migrate.');
   printLine(`Wrote ${relative('.', migrationsFolder)}/${fileName}. Review it, then run: npm run migrate`);
-  for (const { statement, rule } of findUnsafeStatements(diff.up, fileName)) {
-    printLine(`\nUnsafe while the table is in use: ${statement}\n${rule.reason}\nInstead: ${rule.instead}`);
-  }
 }

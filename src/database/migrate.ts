@@ -4,6 +4,7 @@ import type { Migration } from '@mikro-orm/migrations';
 import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 import { type Database, openDatabase } from './database.ts';
+import { requireUpgradable } from './schema-compatibility.ts';
 
 /** Far longer than the timeout of a request, because building an index of a large table may take hours. */
 const TIMEOUT_MS = 86_400_000;
@@ -41,7 +42,8 @@ export type MigrateOptions = {
 /**
  * Applies the pending migrations one by one, while requests are served, and returns their names. Concurrent calls wait
  * for each other.
- * @throws {OperatorError} if a migration does not get a lock. Earlier ones remain applied.
+ * @throws {OperatorError} if the database is older than version 0.3.0, or if a migration does not get a lock. Earlier ones
+ *   remain applied.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
   // A single connection, because it has the lock and the timeouts.
@@ -51,6 +53,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     config.set('migrations', { ...config.get('migrations'), migrationsList: options.migrations });
   }
   try {
+    await requireUpgradable(database);
     return await applyPending(database, options);
   } finally {
     await database.close();

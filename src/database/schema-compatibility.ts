@@ -17,20 +17,34 @@ export async function findPendingMigrations(database: Database): Promise<string[
 }
 
 /**
- * Describes why this gateway cannot run on the schema of a database: it lacks migrations, or a migration of a later
- * version has removed what this version uses. Returns undefined if it can.
+ * Describes why this gateway cannot run on the schema of a database: a migration requires a later version, or migrations
+ * are pending. Returns undefined if it can.
  */
 export async function findSchemaProblem(database: Database): Promise<string | undefined> {
   const applied = await findAppliedMigrations(database);
   for (const name of applied) {
     const required = readRequiredVersion(name);
     if (required === undefined || compareVersions(version, required) >= 0) continue;
-    return `The database requires version ${required} of the gateway or a later one, because ${name} was applied. This is version ${version}.`;
+    return `The database requires version ${required} of the gateway or a later one, because ${name} was applied. This is version ${version}: stop it and start that version.`;
   }
   const pending = listPending(applied);
-  return pending.length > 0
-    ? `The database lacks ${pending.join(', ')}. Run with the same settings: npm run migrate`
-    : undefined;
+  if (pending.length === 0) return undefined;
+  return isTooOld(applied)
+    ? TOO_OLD
+    : `The database lacks ${pending.join(', ')}. Stop all gateways and workers, and run with the same settings: npm run migrate`;
+}
+
+const TOO_OLD =
+  'The database has the schema of a version before 0.3.0. Upgrade to 0.3.0 first: run npm run migrate of that version.';
+
+/** Whether the first migration, which creates the schema of version 0.3.0, would meet the tables of an earlier version. */
+function isTooOld(applied: readonly string[]): boolean {
+  return applied.length > 0 && known.slice(0, 1).some((first) => !applied.includes(first));
+}
+
+/** @throws {OperatorError} if the migrations of this version do not continue those of the database */
+export async function requireUpgradable(database: Database): Promise<void> {
+  if (isTooOld(await findAppliedMigrations(database))) throw new OperatorError(TOO_OLD);
 }
 
 /** @throws {OperatorError} if this gateway cannot run on the schema of the database */
@@ -58,8 +72,8 @@ async function findAppliedMigrations(database: Database): Promise<string[]> {
 
 /**
  * Returns the version that gateways need at least once a migration has been applied, which is part of the name of a
- * migration that removes something: 0.4.0 for `Migration20270104093000_requires_0_4_0_drop_title`. Returns undefined if
- * gateways of any version can work.
+ * migration that earlier versions cannot work with: 0.4.0 for `Migration20270104093000_requires_0_4_0_drop_title`.
+ * Before 1.0, the first migration of each minor version has it. Returns undefined if gateways of any version can work.
  *
  * A gateway finds the names of later migrations in the database, so it can decide although it does not have them.
  */

@@ -104,11 +104,6 @@ export function lockExisting(db: Pick<Kysely<Tables>, 'selectFrom'>, userId: Raw
   return db.selectFrom('UserRevision').select('userId').where('userId', '=', userId).forUpdate();
 }
 
-/** Locks a user who may have been deleted. */
-export const lockExistingUser = defineStatement((db, { param }: Params<{ userId: string }>) =>
-  lockExisting(db, param('userId')),
-);
-
 /**
  * Changes records of users by an entity manager, in one transaction. Like {@link transaction}, it first locks the users'
  * revisions. `work` may await each statement, and the lock is held meanwhile.

@@ -11,7 +11,6 @@ import {
   isUnfinished,
   keyProperties,
   matchesKeyIn,
-  mayBeDelivered,
   selectWithTargets,
   unwantedReason,
 } from './select-deliveries.ts';
@@ -109,6 +108,7 @@ const claim = defineStatement((db, params: Params<Capacities>) =>
           state: 'sending',
           claims: eb('Delivery.claims', '+', 1),
           attempts: eb('Delivery.attempts', '+', 1),
+          mayBeDelivered: sql`due.state = 'sending' or ${eb.ref('Delivery.mayBeDelivered')}`,
           reason: sql`case due.state when 'sending' then 'lease_expired' else ${eb.ref('Delivery.reason')} end`,
           providerCode: sql`case due.state when 'sending' then null else ${eb.ref('Delivery.providerCode')} end`,
           dueAt: sql`now() + make_interval(secs => ${sql.lit(LEASE_SECONDS)})`,
@@ -261,7 +261,7 @@ const findData = defineListRead((db, { param }: ReadParams<Keys>) => {
       'Contact.chatMemberId',
       'PushSubscription.ciphertext',
       unwantedReason.as('unwanted'),
-      mayBeDelivered.as('mayBeDelivered'),
+      'Delivery.mayBeDelivered',
       sql<boolean>`${sql.ref('Delivery.expiresAt')} <= now()`.as('isExpired'),
     ])
     .where(isClaimed);

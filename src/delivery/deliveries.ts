@@ -43,22 +43,19 @@ export function listDeliveries(
  */
 export type Backlog = { channel: DeliveryChannel; count: number; dueSince: Time; overdueSince: Time | null };
 
-/** Gateways of version 0.2 set only `dueAt`. */
-const firstDueAt = sql<Time>`coalesce(${sql.ref('firstDueAt')}, ${sql.ref('dueAt')})`;
-
 /** Reads the backlog of each channel. Omits channels without one. */
 export async function readBacklog(em: EntityManager): Promise<Backlog[]> {
   return getKysely(em)
     .selectFrom('Delivery')
     .select(['channel', (eb) => eb.fn.countAll<number>().as('count')])
     .select([
-      sql<Time>`min(${firstDueAt})`.as('dueSince'),
+      ({ fn }) => fn.min('firstDueAt').as('dueSince'),
       sql<Time | null>`min(${sql.ref('dueAt')}) filter (where ${sql.ref('dueAt')} <= now())`.as(
         'overdueSince',
       ),
     ])
     .where(isUnfinished)
-    .where(firstDueAt, '<=', sql<Time>`now()`)
+    .where('firstDueAt', '<=', sql<Time>`now()`)
     .groupBy('channel')
     .orderBy('channel')
     .execute();

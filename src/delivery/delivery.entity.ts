@@ -20,14 +20,14 @@ export const DeliverySchema = defineEntity({
     isOpen: p.boolean().default(true),
     /** When the next attempt is due. In state `sending`, when the sender's lease expires. */
     dueAt: timeColumn(),
-    /** When the first attempt of the step was due. Null if a gateway of version 0.2 queued the delivery. */
-    firstDueAt: timeColumn().strictNullable(),
+    /** When the first attempt of the step was due. */
+    firstDueAt: timeColumn().defaultRaw('now()'),
     /** No message is attempted after this time. A manual retry extends it. */
     expiresAt: timeColumn(),
     /** The fencing token, incremented by each claim: only the sender of the latest claim may store a result. */
     claims: p.integer().default(0),
     attempts: p.integer().default(0),
-    /** Whether an attempt may have delivered the message. A `reason` can say so too: see `select-deliveries.ts`. */
+    /** Whether an attempt may have delivered the message although no sender knows. */
     mayBeDelivered: p.boolean().default(false),
     /** The reason for the cancellation or for the last failure. */
     reason: enumColumn(deliveryReasons).strictNullable(),

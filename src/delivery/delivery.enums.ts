@@ -4,7 +4,7 @@ export type DeliveryState = (typeof deliveryStates)[number];
 
 /**
  * The states that are shown. `maybe_delivered`: the delivery was cancelled or expired after an attempt that may have
- * delivered the message. It is stored as `cancelled` or `failed`, which gateways of version 0.2 can read. `skipped`: no
+ * delivered the message. It is stored as `cancelled` or `failed`. `skipped`: no
  * delivery was queued for the channel. It is stored with the notification.
  */
 export const shownDeliveryStates = [...deliveryStates, 'maybe_delivered', 'skipped'] as const;

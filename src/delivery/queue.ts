@@ -14,7 +14,6 @@ import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums
 import {
   deliveryKey,
   matchesNotificationIn,
-  mayBeDelivered,
   searchableChannels,
   selectWithTargets,
   unwantedReason,
@@ -173,7 +172,7 @@ function selectTargets({
     sql`select ${sql.lit(channel)}, ${target} from ${sql.table(table)}
       where ${param(channel, 'bool')} and ${sql.ref(`${table}.userId`)} = ${sql.ref('published.userId')}
         and ${isTarget[channel]} and ${isChannelEnabled(channel)}
-        and not ${isLeftToCaller(channel, sql.ref<number | null>('published.skippedChannels'))}`;
+        and not ${isLeftToCaller(channel, sql.ref<number>('published.skippedChannels'))}`;
   return sql`(${select('email', 'Contact', sql`'', 'email'`)}
     union all ${select('chat', 'Contact', sql`'', 'chat'`)}
     union all ${select('push', 'PushSubscription', sql`id, host`)})`;
@@ -220,7 +219,7 @@ const dueAt = sql.ref('Delivery.dueAt');
 const SEARCH_DELAY = sql.raw(`interval '10 s'`);
 
 /** Whether the sender must look for the message before the delivery can end. */
-const mustSearch = sql<boolean>`(${state} = 'pending' and ${mayBeDelivered}
+const mustSearch = sql<boolean>`(${state} = 'pending' and ${sql.ref('Delivery.mayBeDelivered')}
   and ${sql.ref('Delivery.channel')} in (${sql.join(searchableChannels.map((channel) => sql.lit(channel)))}))`;
 
 /**
@@ -245,7 +244,6 @@ function cancelDeliveries<With extends Reason>(db: Pick<Kysely<Tables & { reason
       dueAt: sql`case when ${state} = 'delivered' then now()
         when ${mustSearch} then least(${dueAt}, now() + ${SEARCH_DELAY}) else ${dueAt} end`,
       firstDueAt: sql`case ${state} when 'delivered' then now() else ${sql.ref('Delivery.firstDueAt')} end`,
-      mayBeDelivered,
       reason: sql<CancelReason>`case when ${state} = 'pending' and not ${mustSearch} then reasons.reason
         else ${sql.ref('Delivery.reason')} end`,
       isOpen: sql<boolean>`${mustSearch} and reasons.reason <> 'settled'`,

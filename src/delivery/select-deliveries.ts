@@ -14,13 +14,6 @@ export const deliveryKey = keyProperties.map((name) => `Delivery.${name}` as con
 /** The channels that can find a message again whose delivery is unknown ({@link Channel.find}). */
 export const searchableChannels: readonly DeliveryChannel[] = ['chat'];
 
-/**
- * Whether an attempt may have delivered the message although no sender knows. Gateways of version 0.2 and claims of
- * expired leases set only the reason.
- */
-export const mayBeDelivered: RawBuilder<boolean> = sql`(${sql.ref('Delivery.mayBeDelivered')}
-  or coalesce(${sql.ref('Delivery.reason')} in ('reply_lost', 'lease_expired'), false))`;
-
 /** The condition of the indexes of due deliveries. */
 export const isUnfinished: RawBuilder<boolean> = sql`state in ('pending', 'sending')`;
 

@@ -72,6 +72,6 @@ export function selectShown(notification: string): RawBuilder<Shown> {
     from ${deliveries}
     union all
     select ${toId("''")}, channel, '', 0, null, ${column('createdAt')}, null, 'skipped', reason, null
-    from ${selectSkipped(column<number | null>('skippedChannels'))} as skipped
+    from ${selectSkipped(column<number>('skippedChannels'))} as skipped
     where not exists (select from ${deliveries} and ${ref('Delivery.channel')} = skipped.channel))`;
 }

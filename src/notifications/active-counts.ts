@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import { defineListRead, type ReadParams } from '../database/read.ts';
-import { isOpenState, isUnsettled } from './answers/settle-request.ts';
+import { isOpenRequest } from './answers/settle-request.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
 /** The number of a user's active notifications, in total and by kind. */
@@ -29,8 +29,7 @@ const findOpen = defineListRead((db, { param }: ReadParams<{ users: readonly str
     .selectFrom('Notification')
     .select(['userId', (eb) => eb.fn.countAll<number>().as('count')])
     .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
-    .where(isUnsettled)
-    .where(isOpenState)
+    .where(isOpenRequest)
     .groupBy('userId'),
 );
 

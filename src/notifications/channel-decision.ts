@@ -61,20 +61,17 @@ export function decideChannels({ userId, kind, providers }: DecisionInput): RawB
 }
 
 /** Whether a notification's decision leaves a channel to the caller of `publishNotification`. */
-export function isLeftToCaller(
-  channel: DeliveryChannel,
-  decision: RawBuilder<number | null>,
-): RawBuilder<boolean> {
-  return sql`coalesce(${selectCode(channel, decision)} = ${sql.lit(codeOf('no_provider'))}, false)`;
+export function isLeftToCaller(channel: DeliveryChannel, decision: RawBuilder<number>): RawBuilder<boolean> {
+  return sql`(${selectCode(channel, decision)} = ${sql.lit(codeOf('no_provider'))})`;
 }
 
-function selectCode(channel: DeliveryChannel, decision: RawBuilder<number | null>): RawBuilder<number> {
+function selectCode(channel: DeliveryChannel, decision: RawBuilder<number>): RawBuilder<number> {
   return sql`(${decision} >> ${sql.lit(shiftOf(channel))} & ${sql.lit(MASK)})`;
 }
 
 /** Selects a row `(channel, reason)` for each channel over which a notification is not delivered. */
 export function selectSkipped(
-  decision: RawBuilder<number | null>,
+  decision: RawBuilder<number>,
 ): RawBuilder<{ channel: DeliveryChannel; reason: SkipReason }> {
   const rows = deliveryChannels.map(
     (channel) => sql`(${sql.lit(channel)}, ${selectCode(channel, decision)})`,

@@ -4,6 +4,7 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import {
+  isOpenRequest,
   isUnsettled,
   type Settlement,
   selectEventType,
@@ -171,8 +172,7 @@ function isWithinLimit(db: Kysely<Tables>, { param }: LimitedParams): RawBuilder
   const ofUser = db.selectFrom('Notification').where('userId', '=', param('userId'));
   const open = ofUser
     .where('taskId', '=', param('taskId'))
-    .where(isUnsettled)
-    .where('requestState', '=', 'open')
+    .where(isOpenRequest)
     .where(
       sql<boolean>`not exists (select from unsettled where unsettled.id = ${ref('Notification.id')}
         and (${occurredAt} is null or ${ref('unsettled.occurredAt')} <= ${occurredAt}))`,

@@ -2,8 +2,8 @@ import { builder, toEnumValues } from '../graphql/builder.ts';
 import {
   notificationKinds,
   notificationStatuses,
-  type ResolveReason,
-  shownResolutions,
+  resolutions,
+  resolveReasons,
   taskStatuses,
 } from './notification.enums.ts';
 
@@ -37,28 +37,22 @@ export const NotificationChannelEnum = builder.enumType('NotificationChannel', {
 });
 
 const reasons = {
+  answered_elsewhere: 'The user answered outside the gateway, for example in the editor.',
   resumed: 'The task resumed without an answer.',
   task_deleted: 'The task was deleted.',
 };
 
-const ANSWERED_ELSEWHERE = 'The user answered outside the gateway, for example in the editor.';
-
 export const ResolveReasonEnum = builder.enumType('NotificationResolveReason', {
   description: 'The reason why the platform resolves a notification.',
-  values: {
-    ANSWERED_ELSEWHERE: { value: 'answered', description: ANSWERED_ELSEWHERE },
-    RESUMED: { value: 'resumed', description: reasons.resumed },
-    TASK_DELETED: { value: 'task_deleted', description: reasons.task_deleted },
-  } as const satisfies Record<string, { value: ResolveReason; description: string }>,
+  values: toEnumValues(resolveReasons, reasons),
 });
 
 export const ResolutionEnum = builder.enumType('NotificationResolution', {
   description: 'The reason why a notification was resolved.',
-  values: toEnumValues(shownResolutions, {
+  values: toEnumValues(resolutions, {
     answered: 'Its request has an answer.',
     ...reasons,
     superseded: 'A later notification of the same task and kind replaced it.',
-    answered_elsewhere: ANSWERED_ELSEWHERE,
     expired: 'Its request expired without an answer.',
   }),
 });

@@ -4,7 +4,7 @@ import type { ReadParams } from '../database/read.ts';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
 import type { RequestState } from './answers/answer.enums.ts';
-import { isOpenState, isUnsettled, shownState } from './answers/settle-request.ts';
+import { isOpenRequest } from './answers/settle-request.ts';
 import {
   isOnlyActive,
   type NotificationKind,
@@ -81,8 +81,7 @@ export function selectMatching(
   // A literal, because PostgreSQL uses a partial index only if the condition is a constant.
   const active = has('active') ? sql`status = 'active'` : sql`true`;
   const task = has('taskIds') ? sql`${sql.ref('taskId')} = any(${param('taskIds')})` : sql`true`;
-  // The condition of the index of unsettled notifications, and then the one that is meant.
-  const open = has('open') ? sql`${isUnsettled} and ${isOpenState}` : sql`true`;
+  const open = has('open') ? isOpenRequest : sql`true`;
   const ids = has('ids') ? sql`id = any(${param('ids')})` : sql`true`;
   return {
     table: 'Notification',
@@ -91,7 +90,7 @@ export function selectMatching(
     matches: joinConditions([
       has('statuses') && sql`status = any(${param('statuses')})`,
       has('kinds') && sql`kind = any(${param('kinds')})`,
-      has('requestStates') && sql`${shownState} = any(${param('requestStates')})`,
+      has('requestStates') && sql`${sql.ref('requestState')} = any(${param('requestStates')})`,
       has('projectIds') && sql`${sql.ref('projectId')} = any(${param('projectIds')})`,
     ]),
   };

@@ -7,7 +7,6 @@ import { defineRecordRef } from '../graphql/record-ref.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { WorkspaceType } from '../workspaces/workspaces.graphql.ts';
 import { findWorkspaceTogether, type SelectedWorkspace } from '../workspaces/workspaces.ts';
-import { findResolution } from './answers/answer.ts';
 import { requestField } from './answers/request-type.graphql.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationKind } from './notification.enums.ts';
@@ -93,11 +92,10 @@ export const UserNotification = createRecordInterfaceRef<SelectedNotification>('
       description: "The URL of the project's repository. `null` if unknown.",
     }),
     request: row.nested.field(requestField),
-    resolution: row.from('resolution', 'requestState').field({
+    resolution: row.expose('resolution', {
       type: ResolutionEnum,
       nullable: true,
       description: 'The reason why the notification was resolved. `null` if it was never resolved.',
-      resolve: findResolution,
     }),
     occurredAt: row.expose('occurredAt', {
       type: 'DateTime',

@@ -15,7 +15,7 @@ export const NotificationSchema = defineEntity({
     revision: p.bigint('number'),
     kind: enumColumn(notificationKinds),
     status: enumColumn(notificationStatuses),
-    resolution: enumColumn(resolutions).fieldName('resolved_by').strictNullable(),
+    resolution: enumColumn(resolutions).strictNullable(),
     taskId: idColumn(),
     taskName: textColumn().strictNullable(),
     projectId: idColumn(),
@@ -29,8 +29,8 @@ export const NotificationSchema = defineEntity({
     payload: p.json<NotificationPayload>().columnType('json'),
     /** The memory that `payload` takes, in bytes. Null if a gateway before version 0.3.0 stored it. */
     payloadSize: p.integer().strictNullable(),
-    /** The channels over which the gateway does not deliver it. Null if a gateway before version 0.3.0 stored it. */
-    skippedChannels: p.smallint().strictNullable(),
+    /** The channels over which the gateway does not deliver it: see channel-decision.ts. */
+    skippedChannels: p.smallint().default(0),
     occurredAt: timeColumn(),
     createdAt: timeColumn(),
     updatedAt: timeColumn(),
@@ -41,8 +41,7 @@ export const NotificationSchema = defineEntity({
      * that supersedes less has a slot of its own: see answers/slot.ts.
      */
     slot: textColumn().default(''),
-    /** Null if a gateway before version 0.3.0 stored the notification and it was not converted yet. */
-    requestState: enumColumn(requestStates).strictNullable(),
+    requestState: enumColumn(requestStates).default('none'),
     /** When an open request expires. Null if it waits for ever. */
     expiresAt: timeColumn().strictNullable(),
     /** The duration by which the publisher gave `expiresAt`. */
@@ -70,16 +69,6 @@ export const NotificationSchema = defineEntity({
       properties: ['expiresAt'],
       where: "request_state = 'open' and expires_at is not null",
     },
-    {
-      name: 'notification_to_withdraw',
-      properties: ['userId', 'id'],
-      where: "request_state = 'open' and resolved_at is not null",
-    },
-    {
-      name: 'notification_to_convert',
-      properties: ['userId', 'id'],
-      where: "request_state is null and resolved_at is null and kind <> 'task_failed'",
-    },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
     { name: 'notification_active', properties: ['userId', 'createdAt', 'id'], where: "status = 'active'" },
     { name: 'notification_of_kind', properties: ['kind', 'createdAt', 'userId', 'id'] },
@@ -89,6 +78,12 @@ export const NotificationSchema = defineEntity({
       // Only conditions on the project imply the second one. Without it, PostgreSQL would search this whole index for the
       // active notifications of a user until the table is analyzed.
       where: "status = 'active' and project_id is not null",
+    },
+  ],
+  checks: [
+    {
+      name: 'notification_open_request',
+      expression: `"request_state" <> 'open' or "resolved_at" is null`,
     },
   ],
   uniques: [
@@ -111,9 +106,8 @@ export const TaskResolutionSchema = defineEntity({
     taskId: idColumn().primary(),
     kind: enumColumn(notificationKinds).primary(),
     /** Notifications of the task and kind that occurred up to this time are resolved, even if they arrive later. */
-    // Columns keep their first names, because gateways of the previous version read them.
-    resolvedUpTo: timeColumn().fieldName('resolved_before'),
-    resolution: enumColumn(resolutions).fieldName('resolved_by'),
+    resolvedUpTo: timeColumn(),
+    resolution: enumColumn(resolutions),
     updatedAt: timeColumn(),
   },
   indexes: [{ name: 'task_resolution_age', properties: ['updatedAt'] }],

@@ -23,19 +23,12 @@ export function isOnlyActive(statuses: readonly NotificationStatus[] | null | un
 }
 
 /** Why the platform resolves a notification. */
-export const resolveReasons = ['answered', 'resumed', 'task_deleted'] as const;
+export const resolveReasons = ['answered_elsewhere', 'resumed', 'task_deleted'] as const;
 export type ResolveReason = (typeof resolveReasons)[number];
 
-/**
- * Why a notification was resolved, as it is stored; only the gateway sets `superseded`. Nothing is stored for an expired
- * request.
- */
-export const resolutions = [...resolveReasons, 'superseded'] as const;
+/** Why a notification was resolved. */
+export const resolutions = ['answered', 'expired', 'superseded', ...resolveReasons] as const;
 export type Resolution = (typeof resolutions)[number];
-
-/** Why a notification was resolved, as it is shown. */
-export const shownResolutions = [...resolutions, 'answered_elsewhere', 'expired'] as const;
-export type ShownResolution = (typeof shownResolutions)[number];
 
 /**
  * Why the gateway does not deliver a notification over a channel. Their order is stored: see channel-decision.ts.

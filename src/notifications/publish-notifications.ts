@@ -86,7 +86,7 @@ export async function publishNotifications(
             : run(insertWithinLimit, { ...draft, maxOpen }, toShown);
         }),
       ),
-      run(readPublications, { users, ids, providers }),
+      run(readPublications, { users, ids }),
       outbox.queuePublished(run, { users, ids }, now),
     ]),
   );
@@ -101,12 +101,13 @@ export async function publishNotifications(
   return drafts.map(({ userId, id }, index) => {
     const row = stored.find((row) => row.userId === userId && row.id === id);
     if (row === undefined) throw createLimitError(maxOpen);
-    const { decision, isDeliverable, ...notification } = row;
+    const { isDeliverable, ...notification } = row;
+    const { skippedChannels } = notification;
     return {
       notification,
       created: inserted[index]?.length === 1,
-      channels: listEnabled(decision),
-      deliverByCaller: isDeliverable ? listLeftToCaller(decision) : [],
+      channels: listEnabled(skippedChannels),
+      deliverByCaller: isDeliverable ? listLeftToCaller(skippedChannels) : [],
     };
   });
 }

@@ -53,10 +53,7 @@ const selectSuccessor = sql<Time | null>`(
     )} order by ${ref('occurredAt')} desc limit 1)) as successors
   order by ${ref('occurredAt')} desc limit 1)`;
 
-/**
- * If a gateway before version 0.3.0 published the successor, the request is still open. It is then withdrawn like
- * others that such a gateway left: see answers/sweep.ts.
- */
+/** A successor has withdrawn the request when it was published. */
 const restore = defineStatement((db, params: Params<EventInput & { id: string; now: Time }>) => {
   const { param } = params;
   const successor = ref('dismissed.successor');

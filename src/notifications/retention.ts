@@ -5,7 +5,6 @@ import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Repeating, repeat } from '../repeat.ts';
 import { type Time, toTime } from '../values/time.ts';
-import { isOpenState } from './answers/settle-request.ts';
 
 /** The maximum number of notifications that one transaction deletes. */
 const BATCH_SIZE = 500;
@@ -127,12 +126,9 @@ async function deleteResolutions(database: Database, before: Time): Promise<numb
 }
 
 function selectSettled(db: Kysely<Tables>, before: Time) {
-  // The state of a request that a gateway before version 0.3.0 stored may be unknown yet.
   return db
     .selectFrom('Notification')
     .where('status', '<>', 'active')
-    .where('updatedAt', '<', before)
-    .where(sql<boolean>`${isOpenState} is not true`)
-    .where(sql<boolean>`(${sql.ref('requestState')} is not null or ${sql.ref('resolvedAt')} is not null
-      or kind = 'task_failed')`);
+    .where('requestState', '<>', 'open')
+    .where('updatedAt', '<', before);
 }

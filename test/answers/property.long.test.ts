@@ -189,7 +189,7 @@ async function runBoth(caller: Caller, model: RequestModel, command: Command, ga
 
 async function readStored(userId: string) {
   return at(0).database.sql(
-    `select id, status, resolved_by as resolution, request_state as state, resolved_at is not null as "isResolved", slot,
+    `select id, status, resolution, request_state as state, resolved_at is not null as "isResolved", slot,
             answer ->> 'answerId' as "answerId", answer is not null as "hasAnswer", receipt ->> 'outcome' as receipt,
             revision::int
        from notification where user_id = $1 order by id`,
@@ -205,7 +205,7 @@ async function expectModel(userId: string, model: RequestModel): Promise<void> {
       .map(({ id, status, resolution, state, isResolved, slot, answer, receipt }) => ({
         id,
         status,
-        resolution: resolution === 'answered_elsewhere' ? 'answered' : resolution,
+        resolution,
         state,
         isResolved,
         slot,

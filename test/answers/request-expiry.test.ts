@@ -17,7 +17,6 @@ import {
   publishNotifications,
 } from '../../src/notifications/publish-notifications.ts';
 import { resolveNotifications } from '../../src/notifications/resolve-notifications.ts';
-import { restoreNotification } from '../../src/notifications/restore-notification.ts';
 import { deleteBatch } from '../../src/notifications/retention.ts';
 import { deleteUser } from '../../src/users/delete-user.ts';
 import { toTime } from '../../src/values/time.ts';
@@ -127,7 +126,7 @@ describe.each(operations)('an expiry that is due is stored by %s', (_what, store
     expect(notification).toMatchObject({
       status: isDismissed ? 'dismissed' : 'resolved',
       requestState: 'expired',
-      resolution: null,
+      resolution: 'expired',
       answer: null,
     });
     expect(events).toEqual([`expired ${id}`]);
@@ -270,86 +269,4 @@ test('retention deletes settled requests, and no open one, even if it was dismis
 
   expect(await findNotification(opened, USER, open)).toMatchObject({ requestState: 'open' });
   await expect(findNotification(opened, USER, settled)).rejects.toThrow('Not found.');
-});
-
-describe('what a gateway of the previous version left', () => {
-  /** Makes a notification what such a gateway stores. */
-  const change = (id: string, assignments: string) =>
-    database.sql(`update notification set ${assignments} where user_id = $1 and id = $2`, [USER, id]);
-
-  test.each([
-    ['superseded', `status = 'resolved', resolved_by = 'superseded', resolved_at = now()`, 'superseded'],
-    ['resolved', `status = 'resolved', resolved_by = 'answered', resolved_at = now()`, 'answered'],
-    [
-      'resolved and dismissed',
-      `status = 'dismissed', resolved_by = 'resumed', resolved_at = now(), dismissed_at = now()`,
-      'resumed',
-    ],
-  ])('%s: it takes no answer, and the sweep withdraws it', async (_how, assignments, resolution) => {
-    const taskId = randomUUID();
-    const id = await publishPlan(null, taskId);
-    await change(id, assignments);
-    expect(await approve(id)).toMatchObject({ state: 'withdrawn', answer: null });
-    await resolveNotifications(dependencies, USER, { taskId }, 'task_deleted', now());
-    const before = (await listEvents(database, USER)).length;
-
-    await sweepRequests(dependencies);
-    await sweepRequests(dependencies);
-
-    expect(await findNotification(opened, USER, id)).toMatchObject({ requestState: 'withdrawn', resolution });
-    expect((await listEvents(database, USER)).slice(before)).toEqual([`withdrawn ${id}`]);
-  });
-
-  test('resolved before its expiry was due: it is withdrawn and gets no default', async () => {
-    const taskId = randomUUID();
-    const id = await publishPlan(reject, taskId);
-    await change(id, `status = 'resolved', resolved_by = 'resumed', resolved_at = now()`);
-    await makeExpired(database, USER, id);
-
-    expect(await approve(id)).toMatchObject({ state: 'withdrawn', answer: null });
-    await sweepRequests(dependencies);
-
-    expect(await findNotification(opened, USER, id)).toMatchObject({
-      requestState: 'withdrawn',
-      answer: null,
-    });
-  });
-
-  test('dismissed, while it published a successor: it is open until it is restored, and then withdrawn', async () => {
-    const taskId = randomUUID();
-    const [id, successor] = [await publishPlan(null, taskId), await publishPlan(null)];
-    await change(id, `status = 'dismissed', dismissed_at = now()`);
-    await change(successor, `task_id = '${taskId}'`);
-    expect(await wait(id)).toMatchObject({ requestState: 'open', resolvedAt: null });
-
-    expect(await restoreNotification(dependencies, USER, id, now())).toMatchObject({
-      status: 'resolved',
-      resolution: 'superseded',
-    });
-    expect(await approve(id)).toMatchObject({ state: 'withdrawn', answer: null });
-    await sweepRequests(dependencies);
-
-    expect(await findNotification(opened, USER, id)).toMatchObject({ requestState: 'withdrawn' });
-    expect(await findNotification(opened, USER, successor)).toMatchObject({ requestState: 'open' });
-    expect((await listEvents(database, USER)).slice(-2)).toEqual([`restored ${id}`, `withdrawn ${id}`]);
-  });
-
-  test('published: it is open, before and after the sweep converts it; dismissed too: it is no request', async () => {
-    const [active, dismissed, later] = [
-      await publishPlan(null),
-      await publishPlan(null),
-      await publishPlan(null),
-    ];
-    await change(active, 'request_state = null');
-    await change(later, 'request_state = null');
-    await change(dismissed, `request_state = null, status = 'dismissed', dismissed_at = now()`);
-    expect(await wait(active)).toMatchObject({ requestState: null });
-    expect(await approve(active)).toMatchObject({ state: 'answered', isNew: true });
-
-    await sweepRequests(dependencies);
-
-    expect(await findNotification(opened, USER, dismissed)).toMatchObject({ requestState: 'none' });
-    expect(await findNotification(opened, USER, later)).toMatchObject({ requestState: 'open' });
-    expect(await approve(later)).toMatchObject({ state: 'answered', isNew: true });
-  });
 });

@@ -431,16 +431,13 @@ test('lists are filtered by the state of requests, as it is shown', async () => 
       await makeExpired(gateway.database, 'filter', id);
       await answer(gateway, 'filter', { id, ...answers.approve });
     },
-    // As a gateway of the previous version does.
-    WITHDRAWN: (id) =>
-      gateway.database.sql(`update notification set status = 'resolved', resolved_at = now() where id = $1`, [
-        id,
-      ]),
+    WITHDRAWN: () => resolve(gateway, 'filter', 'WITHDRAWN', 'RESUMED'),
   };
   await publish(gateway, 'filter', 'task_failed');
   const ids = new Map<string, string>();
   for (const [state, run] of Object.entries(settle)) {
-    const { id } = await publish(gateway, 'filter', 'plan_requested', { expiresInSeconds: 600 });
+    const task = { id: state, projectId: 'p' };
+    const { id } = await publish(gateway, 'filter', 'plan_requested', { expiresInSeconds: 600, task });
     ids.set(state, id);
     await run(id);
   }

@@ -1,19 +1,23 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { CompactEncrypt } from 'jose';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { findPendingMigrations, readRequiredVersion } from '../../src/database/schema-compatibility.ts';
-import { findUnsafeStatements } from '../../src/database/unsafe-statements.ts';
+import { Migration20261125220000_add_platform_events } from '../../src/database/migrations/Migration20261125220000_add_platform_events.ts';
+import {
+  findPendingMigrations,
+  findSchemaProblem,
+  readRequiredVersion,
+} from '../../src/database/schema-compatibility.ts';
 import { readCredential } from '../../src/editor-auth/editor-auth.ts';
 import { storeRefreshedCredential } from '../../src/editor-auth/refresh-credential.ts';
 import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
 import { entities } from '../../src/entities.ts';
+import { OperatorError } from '../../src/errors/failure.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { toTime } from '../../src/values/time.ts';
+import { compareVersions, version } from '../../src/version.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { readSource } from '../support/imports.ts';
-import { readReleases } from '../support/releases.ts';
 
 let schema: TestDatabase;
 let database: Database;
@@ -37,66 +41,134 @@ test('migrating reports the applied migrations, and concurrent runs apply each o
   expect(await findPendingMigrations(database)).toEqual([]);
 });
 
-/** The last migration that was written before the rules for migrations of tables in use. */
-const LAST_UNCHECKED = 'Migration20261122175038_add_deliveries';
+test('the first migration after a release requires its minor version, so that earlier gateways stop serving', async () => {
+  const names = await schema.sql('select name from mikro_orm_migrations order by name');
+  const [ofRelease, ...required] = names.map(({ name }) => readRequiredVersion(String(name)));
+  expect([ofRelease, required[0]]).toEqual([undefined, '0.4.0']);
+  const isLater = (required: string | undefined) =>
+    required !== undefined && compareVersions(required, version) > 0;
+  expect(required.filter(isLater)).toEqual([]);
+});
 
-test('no migration blocks requests for long or fails them, except those from before the rules', async () => {
-  const migrations = await recordStatements();
-  const isChecked = ([name]: [string, ...unknown[]]) => name > LAST_UNCHECKED;
-  const found = migrations.flatMap(([name, statements]) => {
-    const unsafe = findUnsafeStatements(statements, name);
-    return unsafe.map(({ statement, rule }): [string, string, string] => [
-      name,
-      statement,
-      `${rule.reason} Instead: ${rule.instead}`,
+describe('a database of an earlier version', () => {
+  let earlier: TestDatabase;
+  beforeEach(async () => {
+    earlier = await createEmptyDatabase();
+    await migrate(earlier.url, { migrations: [Migration20261125220000_add_platform_events] });
+  });
+  afterEach(() => earlier.drop());
+
+  const store = (id: string, columns: Record<string, unknown>) => {
+    const row = {
+      ...{
+        user_id: 'alice',
+        id,
+        revision: 1,
+        kind: 'plan_requested',
+        status: 'active',
+        task_id: id,
+        project_id: 'p',
+      },
+      ...{ title: 'T', payload: {}, occurred_at: at(1), created_at: at(1), updated_at: at(1) },
+      ...columns,
+    };
+    return earlier.sql(
+      `insert into notification (${Object.keys(row).join()})
+       values (${Object.keys(row).map((_, index) => `$${index + 1}`)})`,
+      Object.values(row),
+    );
+  };
+  const at = (minute: number) => `2026-11-20T10:0${minute}:00.000Z`;
+  const dismissed = { status: 'dismissed', dismissed_at: at(2) };
+  const resolved = { status: 'resolved', resolved_at: at(2) };
+  const answered = { ...resolved, resolved_by: 'answered' };
+
+  test('0.3.0: gets what 0.2.0 did not store, and superseded requests are withdrawn with an event', async () => {
+    await earlier.sql(`insert into user_revision (user_id, notifications) values ('alice', 7)`);
+    await store('active plan', {});
+    await store('active failure', { kind: 'task_failed' });
+    await store('active response', { kind: 'task_response_ready', payload: { taskStatus: 'errored' } });
+    await store('active reply', { kind: 'task_response_ready', payload: { taskStatus: 'awaiting_input' } });
+    await store('dismissed plan', dismissed);
+    await store('resolved plan', { ...answered, skipped_channels: 5 });
+    await store('answered', { ...answered, request_state: 'answered', skipped_channels: 5 });
+    await store('expired', { ...resolved, request_state: 'expired' });
+    await store('left open', { ...resolved, resolved_by: 'resumed', request_state: 'open' });
+    await store('open', { ...dismissed, request_state: 'open' });
+    await store('replaced', { ...dismissed, request_state: 'open', task_id: 'replaced' });
+    await store('successor', {
+      task_id: 'replaced',
+      request_state: 'open',
+      occurred_at: at(3),
+      created_at: at(4),
+    });
+    await earlier.sql(
+      `insert into task_resolution (user_id, task_id, kind, resolved_before, resolved_by, updated_at)
+       values ('alice', 't', 'task_failed', now(), 'answered', now())`,
+    );
+    await earlier.sql(
+      `insert into delivery (user_id, notification_id, channel, target, provider, state, reason, due_at, first_due_at,
+                             expires_at, created_at, updated_at)
+       values ('alice', 'a', 'chat', '', 'chat', 'pending', 'reply_lost', now(), null, now(), now(), now()),
+              ('alice', 'b', 'chat', '', 'chat', 'pending', null, now(), now() - interval '1 h', now(), now(), now())`,
+    );
+
+    await migrate(earlier.url);
+
+    const rows = await earlier.sql(
+      `select id, concat_ws(' ', request_state, resolution, skipped_channels) as stored from notification order by id`,
+    );
+    expect(Object.fromEntries(rows.map(({ id, stored }) => [id, stored]))).toEqual({
+      'active failure': 'none 0',
+      'active plan': 'open 0',
+      'active reply': 'open 0',
+      'active response': 'none 0',
+      answered: 'answered answered 5',
+      'dismissed plan': 'none 0',
+      expired: 'expired expired 0',
+      'left open': 'withdrawn resumed 0',
+      open: 'open 0',
+      replaced: 'withdrawn superseded 0',
+      'resolved plan': 'none answered_elsewhere 5',
+      successor: 'open 0',
+    });
+    expect(
+      await earlier.sql(
+        `select revision::int, notifications::int, resolved_at = created_at + interval '3 min' as at,
+                updated_at > created_at as "isUpdated"
+           from notification join user_revision using (user_id) where id = 'replaced'`,
+      ),
+    ).toEqual([{ revision: 8, notifications: 8, at: true, isUpdated: true }]);
+    expect(await earlier.sql('select type, notification_id as id, task_id from platform_event')).toEqual([
+      { type: 'notification.withdrawn', id: 'replaced', task_id: 'replaced' },
+    ]);
+    expect(await earlier.sql('select resolution from task_resolution')).toEqual([
+      { resolution: 'answered_elsewhere' },
+    ]);
+    expect(
+      await earlier.sql(
+        `select notification_id as id, may_be_delivered, first_due_at = due_at as "isFirst" from delivery order by 1`,
+      ),
+    ).toEqual([
+      { id: 'a', may_be_delivered: true, isFirst: true },
+      { id: 'b', may_be_delivered: false, isFirst: false },
     ]);
   });
-  expect(found.filter(isChecked)).toEqual([]);
-  expect([...new Set(found.map(([name]) => name))]).toEqual([
-    'Migration20261122103000_epochs_and_opaque_versions',
-    'Migration20261122104000_index_filters',
-    'Migration20261122104948_order_in_time',
-    'Migration20261122114000_drop_announcing_triggers',
-    'Migration20261122115000_age_of_resolutions',
-    'Migration20261122145638_claim_credential_refresh',
-    'Migration20261122154500_index_projects_and_tasks',
-  ]);
+
+  test('before 0.3.0: is refused, and remains as it is', async () => {
+    const name = 'Migration20261122175038_add_deliveries';
+    await earlier.sql('update mikro_orm_migrations set name = $1', [name]);
+    const opened = await openDatabase({ url: earlier.url, poolSize: 1, timeoutMs: 5000 });
+    const refusal =
+      'The database has the schema of a version before 0.3.0. Upgrade to 0.3.0 first: run npm run migrate of that version.';
+
+    expect(await findSchemaProblem(opened)).toBe(refusal);
+    await expect(migrate(earlier.url)).rejects.toThrow(new OperatorError(refusal));
+
+    expect(await earlier.sql('select name from mikro_orm_migrations')).toEqual([{ name }]);
+    await opened.close();
+  });
 });
-
-test('a migration requires a version that was released before, so that gateways of that version can serve meanwhile', async () => {
-  const names = await schema.sql('select name from mikro_orm_migrations');
-  const required = names.flatMap(({ name }) => readRequiredVersion(String(name)) ?? []);
-  const released = readReleases().map(({ version }) => version);
-  expect(required.filter((version) => !released.includes(version))).toEqual([]);
-});
-
-/** Applies all migrations to an empty database, and returns the statements that each executes. */
-async function recordStatements(): Promise<[string, string[]][]> {
-  const empty = await createEmptyDatabase();
-  const { orm, close } = await openDatabase({ url: empty.url, poolSize: 1, timeoutMs: 5000 });
-  try {
-    const migrations: [string, string[]][] = [];
-    orm.migrator.on('migrating', ({ name }) => void migrations.push([name, []]));
-    orm.config.set('onQuery', (sql) => {
-      const [name = '', statements] = migrations.at(-1) ?? [];
-      if (!isOfIndexMigration(name, sql)) statements?.push(sql);
-      return sql;
-    });
-    await orm.migrator.up();
-    return migrations;
-  } finally {
-    await close();
-    await empty.drop();
-  }
-}
-
-/** Whether a statement is one of those to which an `IndexMigration` adds what makes them safe. */
-function isOfIndexMigration(name: string, sql: string): boolean {
-  return (
-    /^(create (unique )?|drop )index concurrently if /.test(sql) &&
-    readSource(`src/database/migrations/${name}.ts`).includes(' extends IndexMigration {')
-  );
-}
 
 test('the migrated schema matches the entities', async () => {
   expect(await database.orm.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');
@@ -143,13 +215,13 @@ test('every enum column has a check constraint on its values', async () => {
     'editor_credential.reauth_reason',
     'notification.kind',
     'notification.request_state',
-    'notification.resolved_by',
+    'notification.resolution',
     'notification.status',
     'notification_preference.notification_kind',
     'platform_event.channel',
     'platform_event.type',
     'task_resolution.kind',
-    'task_resolution.resolved_by',
+    'task_resolution.resolution',
     'workspace.status',
   ]);
   for (const { tableName, column } of columns) {
@@ -168,42 +240,36 @@ test('every enum column has a check constraint on its values', async () => {
 });
 
 test('a credential stored with a numeric version can be read, and refreshed with that version', async () => {
-  const older = await createEmptyDatabase();
-  const opened = await openDatabase({ url: older.url, poolSize: 1, timeoutMs: 5000 });
-  try {
-    await opened.orm.migrator.up({ to: 'Migration20261121212542_initial' });
-    const key = createSecretKey(randomBytes(32));
-    const pair = { accessToken: 'access', refreshToken: 'refresh' };
-    const ciphertext = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(pair)))
-      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: 'key', user: 'alice', version: 3 })
-      .encrypt(key);
-    await older.sql(
-      `insert into editor_credential (user_id, version, ciphertext, key_id, created_at, updated_at)
-       values ('alice', 3, $1, 'key', now(), now())`,
-      [ciphertext],
-    );
+  const key = createSecretKey(randomBytes(32));
+  const pair = { accessToken: 'access', refreshToken: 'refresh' };
+  const ciphertext = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(pair)))
+    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: 'key', user: 'alice', version: 3 })
+    .encrypt(key);
+  await schema.sql(
+    `insert into editor_credential (user_id, version, ciphertext, key_id, created_at, updated_at)
+     values ('alice', '3', $1, 'key', now(), now())`,
+    [ciphertext],
+  );
 
-    await migrate(older.url);
-
-    const cipher = createCredentialCipher(new Map([['key', key]]));
-    const read = await readCredential(opened, cipher, 'alice');
-    expect([read?.version, read?.accessToken.reveal(), read?.refreshToken?.reveal()]).toEqual([
-      '3',
-      'access',
-      'refresh',
-    ]);
-    const refreshed = {
-      accessToken: new Secret('next-access'),
-      refreshToken: new Secret('next-refresh'),
-      expiresAt: null,
-    };
-    const owner = { userId: 'alice', version: '3' };
-    const now = toTime(new Date());
-    const dependencies = { database: opened, announce: () => undefined };
-    const version = await storeRefreshedCredential(dependencies, cipher, { ...owner, ...refreshed }, now);
-    expect((await readCredential(opened, cipher, 'alice'))?.version).toBe(version);
-  } finally {
-    await opened.close();
-    await older.drop();
-  }
+  const cipher = createCredentialCipher(new Map([['key', key]]));
+  const read = await readCredential(database, cipher, 'alice');
+  expect([read?.version, read?.accessToken.reveal(), read?.refreshToken?.reveal()]).toEqual([
+    '3',
+    'access',
+    'refresh',
+  ]);
+  const refreshed = {
+    accessToken: new Secret('next-access'),
+    refreshToken: new Secret('next-refresh'),
+    expiresAt: null,
+  };
+  const owner = { userId: 'alice', version: '3' };
+  const dependencies = { database, announce: () => undefined };
+  const next = await storeRefreshedCredential(
+    dependencies,
+    cipher,
+    { ...owner, ...refreshed },
+    toTime(new Date()),
+  );
+  expect((await readCredential(database, cipher, 'alice'))?.version).toBe(next);
 });

@@ -54,14 +54,14 @@ test('production refuses to start on an unmigrated database, changes nothing, an
   const refused = await serve(settings);
   expect(refused).toMatchObject({ status: 1, stdout: '' });
   expect(refused.stderr).toMatch(
-    /^The database lacks Migration\w+(, Migration\w+)*\. Run with the same settings: npm run migrate\n$/,
+    /^The database lacks Migration\w+(, Migration\w+)*\. Stop all gateways and workers, and run with the same settings: npm run migrate\n$/,
   );
   expect(await database.sql(`select from pg_tables where schemaname = 'public'`)).toEqual([]);
 
   const migrated = await runProcess('src/commands/migrate.ts', settings);
   expect(migrated).toMatchObject({ status: 0, stderr: '' });
   expect(migrated.stdout).toMatch(
-    /^Using the database "test_\w+" at 127\.0\.0\.1:\d+\.\nApplied Migration\w+_initial\n/,
+    /^Using the database "test_\w+" at 127\.0\.0\.1:\d+\.\nApplied Migration\w+\n/,
   );
 
   const gateway = await startGatewayProcess(settings);
@@ -82,7 +82,7 @@ test.each(['production', 'development'])(
     expect(ended).toEqual({
       status: 1,
       stdout: '',
-      stderr: `The database requires version 10.0.0 of the gateway or a later one, because Migration20990101000000_requires_10_0_0_drop_title was applied. This is version ${version}.\n`,
+      stderr: `The database requires version 10.0.0 of the gateway or a later one, because Migration20990101000000_requires_10_0_0_drop_title was applied. This is version ${version}: stop it and start that version.\n`,
     });
     await newer.drop();
   },

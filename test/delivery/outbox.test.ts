@@ -358,16 +358,6 @@ describe('deliverByCaller', () => {
     expect(old).toMatchObject({ created: false, deliverByCaller: [] });
   });
 
-  test('is decided again for a repeat of a notification that an earlier version stored', async () => {
-    const input = draft('caller-earlier', 'n-1');
-    await publishAll([input]);
-    await gateway.database.sql(
-      `update notification set skipped_channels = null where user_id = 'caller-earlier'`,
-    );
-    const [repeated] = await withProviders(one, (other) => publishAll([input], other));
-    expect(repeated).toMatchObject({ created: false, deliverByCaller: ['EMAIL', 'PUSH'] });
-  });
-
   test('has a result of its own for each notification of a batch', async () => {
     await updatePreferences('caller-b', [
       { notificationKind: 'TASK_FAILED', emailEnabled: false, pushEnabled: false, chatDmEnabled: true },

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { Kind, OperationTypeNode, parse, print } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { grants, TASK_SCOPE } from '../../src/auth/scopes.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { type ChatApi, startChatApi } from '../support/chat-api.ts';
 import { graphql, rest } from '../support/client.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { listStored, putContact } from '../support/delivery.ts';
+import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import { currentCursor, dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import {
-  asMember,
   asPlatform,
   credentialVersion,
   deleteUser,
@@ -26,8 +26,7 @@ import {
   workspaceInput,
 } from '../support/records.ts';
 import { readReleases } from '../support/releases.ts';
-import { answer, answers, awaitRequest } from '../support/requests.ts';
-import { openStream } from '../support/sse.ts';
+import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
 import { member, signToken } from '../support/tokens.ts';
 import { Workload } from '../support/workload.ts';
 import { checkUser } from '../support/workload-checks.ts';
@@ -46,12 +45,31 @@ if (!isInClone) {
 }
 
 describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeout: TIMEOUT_MS }, () => {
+  const user = 'alice';
+  /** The gateway that serves: first the release, then this version. */
+  const serving: TestGateway[] = [];
+  const workloads: Workload[] = [];
+  const requests = { open: '', dismissed: '', answered: '', withdrawn: '', expiring: '' };
   let folder: string;
   let database: TestDatabase;
   let chat: ChatApi;
   let settings: Record<string, string>;
-  let released: TestGateway;
-  let current: TestGateway;
+  let stored: { replies: unknown; cursor: string };
+
+  const at = () => serving[0] ?? expect.unreachable('No gateway serves.');
+  const readAll = async () => {
+    const token = await member(user);
+    const paths = [
+      '/user/notifications',
+      '/user/notification-preferences',
+      '/editor/auth',
+      '/user/workspaces',
+    ];
+    const replies = await Promise.all(paths.map((path) => rest(at(), 'GET', path, { token })));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    return replies.map(({ body, headers }) => ({ body, etag: headers.get('ETag') }));
+  };
+  const readState = async (id: string) => (await awaitRequest(at(), user, id)).state;
 
   beforeAll(async () => {
     if (release === undefined) throw new Error('docs/releases.md records no release.');
@@ -62,301 +80,129 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
     settings = { ...settingsFor(database), CHAT_TOKEN: chat.token, CHAT_API_URL: chat.url };
     const migrated = await startReleaseProgram(folder, 'src/commands/migrate.ts', settings).ended;
     expect(migrated).toMatchObject({ status: 0, stderr: '' });
-    released = await startReleased(folder, settings, database);
+    // Its deliveries stay queued.
+    serving[0] = await startReleased(folder, { ...settings, DELIVERY: 'false' }, database);
   }, TIMEOUT_MS);
   afterAll(async () => {
-    await current?.close();
-    await released?.close();
+    await serving.pop()?.close();
     await chat?.close();
     await database?.drop();
     await removeFolder(folder);
   });
 
-  test('the release serves while the new migrations are applied, and stays ready', async () => {
-    let isMigrating = true;
-    const migrating = migrate(database.url).finally(() => {
-      isMigrating = false;
-    });
-    let runs = 0;
-    do {
-      await runWorkload([released], `migrating-${runs}`, runs);
-      runs += 1;
-    } while (isMigrating);
-    await migrating;
-    expect(await readReadiness(released)).toMatchObject({ status: 'ready' });
-
-    current = await startTestGateway(settings, database);
-    expect(await readReadiness(current)).toMatchObject({ status: 'ready' });
-  });
-
-  test('concurrent changes at both have the same results as at one', async () => {
-    for (const seed of [1, 2, 3, 4, 5, 6]) {
-      const gateways = seed % 2 === 0 ? [released, current] : [current, released];
-      await runWorkload(gateways, `both-${seed}`, seed);
+  test('the release stores records of every kind', async () => {
+    const token = await member(user);
+    for (const seed of [1, 2, 3]) workloads.push(await runWorkload(serving, `release-${seed}`, seed));
+    await putContact(at(), user, { chatMemberId: 'U-alice' });
+    for (const kind of Object.keys(payloads) as NotificationKind[]) await publish(at(), user, kind);
+    await putWorkspaces(at(), user, [workspaceInput()]);
+    await storeCredential(at(), token);
+    await setPreference(at(), token);
+    for (const name of Object.keys(requests) as (keyof typeof requests)[]) {
+      const expiry = name === 'expiring' ? { expiresInSeconds: 600, onExpiry: answers.reject } : {};
+      const task = { id: name, projectId: 'p' };
+      requests[name] = (await publish(at(), user, 'plan_requested', { task, ...expiry })).id;
     }
+    await dismiss(at(), user, [requests.dismissed]);
+    await answer(at(), user, { id: requests.answered, answerId: 'a', ...answers.approve });
+    await resolve(at(), user, 'withdrawn');
+    stored = { replies: await readAll(), cursor: await currentCursor(at(), user) };
   });
 
-  describe.each([
-    { name: 'the release', user: 'release', writer: () => released, reader: () => current },
-    { name: 'this version', user: 'current', writer: () => current, reader: () => released },
-  ])('what $name writes, the other', ({ user, writer, reader }) => {
-    const readAll = async (gateway: TestGateway) => {
-      const token = await member(user);
-      const paths = [
-        '/user/notifications',
-        '/user/notification-preferences',
-        '/editor/auth',
-        '/user/workspaces',
-      ];
-      const replies = await Promise.all(paths.map((path) => rest(gateway, 'GET', path, { token })));
-      return replies.map(({ status, body }) => ({ status, body }));
-    };
-    const expectSame = async () => {
-      const read = await readAll(reader());
-      expect(read).toEqual(await readAll(writer()));
-      expect(read.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-      return read.map(({ body }) => body);
-    };
+  test('once the schema is migrated, the release is not ready, says which version to start, and does not start', async () => {
+    expect(await migrate(database.url)).not.toEqual([]);
 
-    test('reads, changes, sends as live events and as messages', async () => {
-      const token = await member(user);
-      const inbox = await subscribeToNotifications(reader(), user);
-      const workspaces = await openStream(
-        reader(),
-        'subscription { workspaceEvents { workspaceId } }',
-        {},
-        { token },
-      );
-      const editorAuth = await openStream(
-        reader(),
-        'subscription { editorAuthEvents { editorAuth { needsReauth } } }',
-        {},
-        { token },
-      );
-      await editorAuth.take();
-      await putContact(writer(), user, { chatMemberId: `U-${user}` });
-
-      const ids: string[] = [];
-      for (const kind of Object.keys(payloads) as NotificationKind[]) {
-        const { id } = await publish(writer(), user, kind);
-        ids.push(id);
-        expect((await nextEvent(inbox)).notification).toEqual({ id, status: 'ACTIVE' });
-      }
-      const workspace = workspaceInput();
-      await putWorkspaces(writer(), user, [workspace]);
-      expect((await workspaces.take()).data.workspaceEvents.workspaceId).toBe(workspace.id);
-      await storeCredential(writer(), token);
-      expect((await editorAuth.take()).data.editorAuthEvents.editorAuth.needsReauth).toBe(false);
-      await setPreference(writer(), token);
-
-      const [listed, , , { workspaces: list } = {}] = await expectSame();
-      expect(listed.notifications.map(({ id }: { id: string }) => id).toSorted()).toEqual(ids.toSorted());
-      expect(list.map(({ id }: { id: string }) => id)).toEqual([workspace.id]);
-      expect(await readTokens(reader(), user)).toEqual(pair);
-      await eventually(async () =>
-        expect(await listStored(database, user)).toEqual(ids.map(() => 'chat delivered')),
-      );
-      expect(chat.messages.filter(({ memberId }) => memberId === `U-${user}`)).toHaveLength(ids.length);
-
-      expect(await dismiss(reader(), user, ids.slice(0, 2))).toEqual(ids.slice(0, 2));
-      await refreshCredential(reader(), user);
-      await setPreference(reader(), token);
-      const later = new Date(Date.now() + 1000).toISOString();
-      const stopped = { ...workspace, status: 'STOPPED', updatedAt: later };
-      expect(await putWorkspaces(reader(), user, [stopped])).toEqual([workspace.id]);
-      await expectSame();
-      expect(await readTokens(writer(), user)).toEqual(refreshed);
-
-      expect((await rest(reader(), 'DELETE', '/editor/auth', { token })).status).toBe(204);
-      expect(await deleteUser(reader(), user)).toBe(true);
-      await expectSame();
-      for (const stream of [inbox, workspaces, editorAuth]) stream.close();
-    });
+    const { status, checks } = await readReadiness(at());
+    expect(status).toBe('not_ready');
+    expect(checks.migrations).toContain('The database requires version ');
+    await serving.pop()?.close();
+    const ended = await startReleaseProgram(folder, 'src/main.ts', settings).ended;
+    expect(ended).toMatchObject({ status: 1, stderr: expect.stringContaining(checks.migrations ?? '') });
   });
 
-  describe.each([
-    { name: 'the release', publisher: () => released },
-    { name: 'this version', publisher: () => current },
-  ])('a request that $name publishes', ({ name, publisher }) => {
-    const user = `asked by ${name}`;
+  test('the migrated schema is that of a new database', async () => {
+    const created = await createEmptyDatabase();
+    await migrate(created.url);
+    expect(await readSchema(database)).toEqual(await readSchema(created));
+    await created.drop();
+  });
+
+  test('this version has what the release stored, and sends its deliveries', async () => {
+    serving[0] = await startTestGateway(settings, database);
+    expect(await readReadiness(at())).toMatchObject({ status: 'ready' });
+
+    expect(await readAll()).toEqual(stored.replies);
+    expect(await readTokens(at(), user)).toEqual(pair);
+    for (const workload of workloads) await checkUsers(workload);
+    await eventually(() => expect(chat.messages.map(({ memberId }) => memberId)).toContain('U-alice'));
+  });
+
+  test('requests of the release are answered once, and expire; live events continue after its cursor', async () => {
+    const inbox = await subscribeToNotifications(at(), user, stored.cursor);
     const { approve } = answers;
-    const ask = async (taskId: string, at = publisher()) =>
-      (await publish(at, user, 'plan_requested', { task: { id: taskId, projectId: 'p' } })).id;
-    const readState = async (id: string) => (await awaitRequest(current, user, id)).state;
-    /**
-     * Waits until the sweep has stored the state. It stores none for what the release published and resolved before the
-     * sweep found it.
-     */
-    const expectStored = (id: string, expected: object) =>
-      eventually(async () =>
-        expect(
-          await database.sql(
-            `select status, coalesce(request_state, 'withdrawn') as state, answer ->> 'answerId' as answer from notification
-              where user_id = $1 and id = $2`,
-            [user, id],
-          ),
-        ).toEqual([{ answer: null, ...expected }]),
-      );
-
-    test.each<[NotificationKind, object]>([
-      ['plan_requested', answers.approve],
-      ['question_requested', answers.first],
-      ['task_response_ready', answers.reply],
-    ])('is answered, at once and once: %s', async (kind, content) => {
-      const { id } = await publish(publisher(), user, kind);
+    for (const id of [requests.open, requests.dismissed]) {
       expect(await readState(id)).toBe('OPEN');
-
-      expect(await answer(current, user, { id, answerId: 'first', ...content })).toMatchObject({
-        __typename: 'AnswerStored',
-      });
-
-      expect(await answer(current, user, { id, answerId: 'second', ...content })).toMatchObject({
-        __typename: 'AlreadySettled',
-        answer: { answerId: 'first' },
-      });
-      const query = 'query ($id: ID!) { notification(id: $id) { ... on UserNotification { status } } }';
-      for (const gateway of [released, current])
-        expect(await asMember(gateway, user, query, { id })).toEqual({
-          notification: { status: 'RESOLVED' },
-        });
-      await expectStored(id, { status: 'resolved', state: 'answered', answer: 'first' });
+      expect(await answer(at(), user, { id, ...approve })).toMatchObject({ __typename: 'AnswerStored' });
+    }
+    expect(await answer(at(), user, { id: requests.answered, ...approve })).toMatchObject({
+      state: 'ANSWERED',
+      answer: { answerId: 'a' },
     });
+    expect(await readState(requests.withdrawn)).toBe('WITHDRAWN');
+    await makeExpired(database, user, requests.expiring);
+    await eventually(async () => expect(await readState(requests.expiring)).toBe('ANSWERED'));
 
-    test('is listed as open, also after the release dismissed it, and can then be answered', async () => {
-      const id = await ask('dismissed');
-      const query = `{ notifications(filter: { requestStates: [OPEN] }) { nodes { ... on UserNotification { id } } } }`;
-      await eventually(async () =>
-        expect((await asMember(current, user, query)).notifications.nodes).toContainEqual({ id }),
-      );
-
-      await dismiss(released, user, [id]);
-
-      expect((await asMember(current, user, query)).notifications.nodes).toContainEqual({ id });
-      expect(await answer(current, user, { id, answerId: 'a', ...approve })).toMatchObject({
-        __typename: 'AnswerStored',
-        notification: { status: 'DISMISSED' },
-      });
-
-      await expectStored(id, { status: 'dismissed', state: 'answered', answer: 'a' });
-    });
-
-    test.each<[string, string, (id: string, taskId: string) => Promise<unknown>]>([
-      ['superseded', 'resolved', (_id, taskId) => ask(taskId, released)],
-      ['resolved', 'resolved', (_id, taskId) => resolve(released, user, taskId, 'RESUMED')],
-      [
-        'resolved and dismissed',
-        'dismissed',
-        async (id, taskId) => {
-          await resolve(released, user, taskId, 'RESUMED');
-          await dismiss(released, user, [id]);
-        },
-      ],
-    ])('and the release %s is withdrawn, and who waits learns it', async (how, status, settle) => {
-      const id = await ask(how);
-      const waiting = awaitRequest(current, user, id, 55);
-      await settle(id, how);
-
-      expect((await waiting).state).toBe('WITHDRAWN');
-      expect(await answer(current, user, { id, ...approve })).toMatchObject({
-        __typename: 'AlreadySettled',
-        state: 'WITHDRAWN',
-        answer: null,
-      });
-      await expectStored(id, { status, state: 'withdrawn' });
-    });
-
-    test('and that was answered keeps its answer, whatever the release does', async () => {
-      const id = await ask('kept');
-      await answer(current, user, { id, answerId: 'a', ...approve });
-
-      await resolve(released, user, 'kept', 'RESUMED');
-      await ask('kept', released);
-      await dismiss(released, user, [id]);
-
-      expect(await answer(current, user, { id, ...approve })).toMatchObject({
-        state: 'ANSWERED',
-        answer: { answerId: 'a' },
-      });
-      await expectStored(id, { status: 'dismissed', state: 'answered', answer: 'a' });
-    });
-
-    test('is answered or withdrawn, not both, if the release settles it concurrently', async () => {
-      const outcomes = await Promise.all(
-        Array.from({ length: 30 }, async (_, number) => {
-          const id = await ask(`race-${number}`);
-          const settle =
-            number % 2 === 0
-              ? resolve(released, user, `race-${number}`, 'RESUMED')
-              : ask(`race-${number}`, released);
-          const [result] = await Promise.all([
-            answer(current, user, { id, answerId: 'a', ...approve }),
-            settle,
-          ]);
-          const isAnswered = result.__typename === 'AnswerStored';
-          expect(result).toMatchObject(isAnswered ? {} : { state: 'WITHDRAWN', answer: null });
-          return { id, isAnswered };
-        }),
-      );
-
-      for (const { id, isAnswered } of outcomes) {
-        expect(await readState(id)).toBe(isAnswered ? 'ANSWERED' : 'WITHDRAWN');
-        await expectStored(id, {
-          status: 'resolved',
-          state: isAnswered ? 'answered' : 'withdrawn',
-          answer: isAnswered ? 'a' : null,
-        });
-      }
-    });
+    const changed = [requests.open, requests.dismissed, requests.expiring];
+    for (const id of changed) expect((await nextEvent(inbox)).notification.id).toBe(id);
+    inbox.close();
   });
 
-  test("the release's examples run at both, except those whose names the change log replaces", async () => {
-    const replaced: string[] = [];
+  test('records of the release are changed and deleted', async () => {
+    const token = await member(user);
+    await refreshCredential(at(), user);
+    expect(await readTokens(at(), user)).toEqual(refreshed);
+    await setPreference(at(), token);
+    await checkUsers(await runWorkload(serving, 'current', 4));
+    expect((await rest(at(), 'DELETE', '/editor/auth', { token })).status).toBe(204);
+    expect(await deleteUser(at(), user)).toBe(true);
+  });
+
+  test("the release's examples run at this version", async () => {
     // A token with the scope of tasks can have no other.
     const all = [...grants.keys()].filter((scope) => scope !== TASK_SCOPE);
     const token = await signToken({ sub: 'alice', org_id: 'acme', scope: all.join(' ') });
     for (const { path, document, variables } of await readReleaseExamples(folder)) {
-      for (const gateway of [released, current]) {
-        const { status, errors } = await graphql(gateway, document, variables, { token });
-        const codes = errors.map(({ extensions }) => extensions.code);
-        if (gateway === current && (codes.includes('BAD_REQUEST') || codes.includes('VALIDATION_FAILED'))) {
-          replaced.push(path);
-          continue;
-        }
-        expect({ path, status, codes: codes.filter((code) => !isExpected(code)) }).toEqual({
-          path,
-          status: 200,
-          codes: [],
-        });
-      }
+      const { status, errors } = await graphql(at(), document, variables, { token });
+      const codes = errors.map(({ extensions }) => extensions.code).filter((code) => !isExpected(code));
+      expect({ path, status, codes }).toEqual({ path, status: 200, codes: [] });
     }
-    expect(replaced.sort()).toEqual([
-      'dashboard/another-user.graphql',
-      'dashboard/delivery-statistics.graphql',
-      'dashboard/statistics.graphql',
-      'dashboard/task.graphql',
-      'dashboard/users.graphql',
-      'platform/publish-notifications.graphql',
-      'platform/resolve-notifications.graphql',
-      'platform/retry-deliveries.graphql',
-      'web-app/inbox.graphql',
-    ]);
   });
 
-  test('the release can be started on the new schema', async () => {
-    const rolledBack = await startReleased(folder, { ...settings, NODE_ENV: 'production' }, database);
-    expect(await readReadiness(rolledBack)).toMatchObject({ status: 'ready' });
-    await runWorkload([rolledBack, current], 'rolled-back', 7);
-    await rolledBack.close();
-  });
-
-  test('none of them logged an error', () => {
-    for (const gateway of [released, current]) {
-      const levels = gateway.logLines().flatMap((line) => /"level":(\d+)/.exec(line)?.[1] ?? []);
-      expect(levels.length).toBeGreaterThan(0);
-      expect(gateway.logLines().filter((line) => /"level":[56]0/.test(line))).toEqual([]);
-    }
+  test('this version logged no error', () => {
+    expect(at().logLines().length).toBeGreaterThan(0);
+    expect(
+      at()
+        .logLines()
+        .filter((line) => /"level":[56]0/.test(line)),
+    ).toEqual([]);
   });
 });
+
+/** Reads the columns, constraints and indexes of all tables. The order of columns does not matter. */
+async function readSchema({ sql }: TestDatabase): Promise<unknown> {
+  return sql(`
+    select relname || '.' || attname as name, concat_ws(' ', format_type(atttypid, atttypmod), attnotnull, attcollation,
+           pg_get_expr(adbin, adrelid)) as definition
+      from pg_attribute join pg_class on pg_class.oid = attrelid
+      left join pg_attrdef on adrelid = attrelid and adnum = attnum
+     where relnamespace = 'public'::regnamespace and relkind = 'r' and attnum > 0 and not attisdropped
+    union all
+    select conname, pg_get_constraintdef(oid) || convalidated from pg_constraint
+     where connamespace = 'public'::regnamespace
+    union all
+    select indexname, indexdef from pg_indexes where schemaname = 'public'
+    order by 1, 2`);
+}
 
 /** Starts a gateway of the release, in a process of its own. */
 async function startReleased(
@@ -375,18 +221,24 @@ async function startReleased(
   };
 }
 
-async function readReadiness({ address }: TestGateway): Promise<unknown> {
-  return (await fetch(`${address}/readyz`)).json();
+async function readReadiness({ address }: TestGateway) {
+  return Readiness.parse(await (await fetch(`${address}/readyz`)).json());
 }
 
-/** Runs changes of three users at once, distributed over the gateways, and checks their records. */
-async function runWorkload(gateways: readonly TestGateway[], name: string, seed: number): Promise<void> {
+const Readiness = z.object({ status: z.string(), checks: z.record(z.string(), z.string()) });
+
+/** Runs changes of three users at once. */
+async function runWorkload(gateways: readonly TestGateway[], name: string, seed: number): Promise<Workload> {
   const workload = new Workload(
     gateways,
     [1, 2, 3].map((number) => `${name}-${number}`),
   );
   const sequence: Operation[] = fc.sample(operations, { numRuns: 60, seed });
   await Promise.all(sequence.map((operation, index) => runOperation(workload, operation, index)));
+  return workload;
+}
+
+async function checkUsers(workload: Workload): Promise<void> {
   for (const user of workload.users) await checkUser(workload, user);
 }
 

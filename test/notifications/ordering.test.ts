@@ -28,7 +28,7 @@ async function publish(userId: string, input: Input, kind: Kind = 'task_failed')
 /** Returns the status and resolution of each of a user's notifications by ID. */
 async function readStates(userId: string): Promise<Record<string, string>> {
   const rows = await gateway.database.sql(
-    `select id, concat_ws(' ', status, resolved_by) as state from notification where user_id = $1 order by id`,
+    `select id, concat_ws(' ', status, resolution) as state from notification where user_id = $1 order by id`,
     [userId],
   );
   return Object.fromEntries(rows.map(({ id, state }) => [String(id), String(state)]));
@@ -48,7 +48,7 @@ describe('a notification older than the latest of its task and kind', () => {
   test.each<[status: string, change: (user: string) => Promise<unknown>, state: string]>([
     ['active', async () => undefined, 'active'],
     ['dismissed', (user) => dismiss(user, 'newest'), 'dismissed'],
-    ['resolved', (user) => resolve(gateway, user, task.id), 'resolved answered'],
+    ['resolved', (user) => resolve(gateway, user, task.id), 'resolved answered_elsewhere'],
   ])('is stored as superseded if the latest is %s, which does not change', async (status, change, state) => {
     const user = `late-${status}`;
     await publish(user, { id: 'newest', occurredAt: at(2) });
@@ -146,14 +146,14 @@ describe('resolving with `before`', () => {
     await resolve(gateway, 'latest', task.id, 'ANSWERED_ELSEWHERE', at(5));
     await resolve(gateway, 'latest', task.id, 'RESUMED', at(3));
     await publish('latest', { id: 'covered', occurredAt: at(4) });
-    expect(await readStates('latest')).toEqual({ covered: 'resolved answered' });
+    expect(await readStates('latest')).toEqual({ covered: 'resolved answered_elsewhere' });
   });
 
   test('is optional: without it, only active notifications are resolved', async () => {
     await publish('now', { id: 'first', occurredAt: at(1) });
     await resolve(gateway, 'now', task.id);
     await publish('now', { id: 'second', occurredAt: at(2) });
-    expect(await readStates('now')).toEqual({ first: 'resolved answered', second: 'active' });
+    expect(await readStates('now')).toEqual({ first: 'resolved answered_elsewhere', second: 'active' });
   });
 });
 

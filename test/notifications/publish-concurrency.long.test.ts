@@ -14,7 +14,7 @@ function runConcurrently<Result>(count: number, work: (index: number) => Promise
 
 async function readRows(userId: string) {
   return gateway.database.sql(
-    'select id, kind, status, resolved_by, revision::int from notification where user_id = $1 order by revision',
+    'select id, kind, status, resolution, revision::int from notification where user_id = $1 order by revision',
     [userId],
   );
 }
@@ -36,7 +36,7 @@ test('leaves only the last stored of several concurrent publications of a task a
   expect(rows).toHaveLength(ids.length);
   expect(rows.filter(({ status }) => status === 'active')).toEqual([rows.at(-1)]);
   for (const row of rows.slice(0, -1))
-    expect(row).toMatchObject({ status: 'resolved', resolved_by: 'superseded' });
+    expect(row).toMatchObject({ status: 'resolved', resolution: 'superseded' });
 });
 
 test('creates the notification in exactly one of several concurrent retries; the others return it', async () => {
@@ -120,7 +120,7 @@ test('concurrent publications, resolutions and dismissals keep records consisten
        (status = 'active' and (resolved_at is not null or dismissed_at is not null)) or
        (status = 'resolved' and (resolved_at is null or dismissed_at is not null)) or
        (status = 'dismissed' and dismissed_at is null) or
-       ((resolved_at is null) <> (resolved_by is null)) or updated_at < created_at)`,
+       ((resolved_at is null) <> (resolution is null)) or updated_at < created_at)`,
     [user],
   );
   expect(broken).toEqual([]);

@@ -55,7 +55,7 @@ test('/readyz returns 503 and names a missing migration', async () => {
   );
   const { status, body } = await ask(gateway, '/readyz');
   expect(status).toBe(503);
-  const migrations = `The database lacks ${rows[0]?.name}. Run with the same settings: npm run migrate`;
+  const migrations = `The database lacks ${rows[0]?.name}. Stop all gateways and workers, and run with the same settings: npm run migrate`;
   expect(body).toEqual({ status: 'not_ready', checks: { ...allOk, migrations } });
 
   await database.sql('insert into mikro_orm_migrations (name) values ($1)', [rows[0]?.name]);
@@ -68,7 +68,7 @@ test('/readyz returns 503 once the database requires a later version, and reques
   await database.sql('insert into mikro_orm_migrations (name) values ($1)', [name]);
   const { status, body } = await ask(gateway, '/readyz');
   expect(status).toBe(503);
-  const migrations = `The database requires version 9.10.0 of the gateway or a later one, because ${name} was applied. This is version ${version}.`;
+  const migrations = `The database requires version 9.10.0 of the gateway or a later one, because ${name} was applied. This is version ${version}: stop it and start that version.`;
   expect(body).toEqual({ status: 'not_ready', checks: { ...allOk, migrations } });
   expect(gateway.logLines().some((line) => line.includes(name))).toBe(true);
   const { status: served } = await rest(gateway, 'GET', '/user/workspaces', { token: await member('alice') });

@@ -157,7 +157,7 @@ export class RequestModel {
   expire(id: string): void {
     const found = this.find(id);
     if (found === undefined || found.state !== 'open' || found.expiry === 'none') return;
-    if (found.expiry === 'expires') this.#settle(found, 'expired', null);
+    if (found.expiry === 'expires') this.#settle(found, 'expired', 'expired');
     else {
       found.answer = { answerId: null, content: DEFAULT_CONTENT };
       this.#settle(found, 'answered', 'answered');

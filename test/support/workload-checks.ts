@@ -16,7 +16,7 @@ const latest = (times: readonly string[]) => times.toSorted().at(-1) ?? '';
 async function checkNotifications({ database, account }: Workload, userId: string): Promise<void> {
   const { published, created, resolutions, resolved, dismissed } = account(userId);
   const rows = await database.sql(
-    `select id, title, task_id as task, kind, status, resolved_by as reason, revision::int,
+    `select id, title, task_id as task, kind, status, resolution as reason, revision::int,
        ${time('occurred_at')} as time from notification where user_id = $1`,
     [userId],
   );

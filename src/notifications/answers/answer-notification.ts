@@ -16,14 +16,13 @@ import { changeTime } from '../update-with-revisions.ts';
 import type { AnswerVia, RequestState } from './answer.enums.ts';
 import {
   type Answer,
-  asksUser,
   findAnswerExcess,
   findRequestState,
   type GivenAnswer,
   isSameContent,
   toAnswerContent,
 } from './answer.ts';
-import { isDue, isOpenRequest, selectEventType, selectSettlement, settle } from './settle-request.ts';
+import { isDue, selectEventType, selectSettlement, settle } from './settle-request.ts';
 
 /** An answer to a notification's request. The ID distinguishes a retry from a second answer. */
 export type AnswerRequest = { id: string; answerId: string; given: GivenAnswer; via: AnswerVia };
@@ -60,8 +59,8 @@ export async function answerNotification(
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const found = await find(database, { userId, id });
     if (found === undefined) throw new NotFoundError();
-    if (!asksUser(found)) throw createNoRequestError(path, id);
-    if (found.isOpen) {
+    if (found.requestState === 'none') throw createNoRequestError(path, id);
+    if (found.requestState === 'open') {
       // An expired request takes no answer, so the rules do not matter any more.
       const answer: Answer | null = found.isDue
         ? null
@@ -118,8 +117,7 @@ type Key = { userId: string; id: string };
 const find = defineRowRead((db, { param }: ReadParams<Key>) =>
   db
     .selectFrom('Notification')
-    .select(['kind', 'payload'])
-    .select([isOpenRequest.as('isOpen'), isDue.as('isDue')])
+    .select(['kind', 'payload', 'requestState', isDue.as('isDue')])
     .where('userId', '=', param('userId'))
     .where('id', '=', param('id')),
 );

@@ -4,12 +4,7 @@ import type { Path, ValidationIssue } from '../../errors/issue.ts';
 import { findExcess } from '../../values/constraints.ts';
 import { isWithinLength } from '../../values/text.ts';
 import type { Time } from '../../values/time.ts';
-import type {
-  NotificationKind,
-  NotificationStatus,
-  Resolution,
-  ShownResolution,
-} from '../notification.enums.ts';
+import type { NotificationKind } from '../notification.enums.ts';
 import type { AskUserQuestion, NotificationPayload } from '../payload.ts';
 import { requirePayload } from '../payload.ts';
 import type {
@@ -197,37 +192,8 @@ export function findAnswerTime(
   return answer.via === 'default' ? expiresAt : resolvedAt;
 }
 
-/**
- * The state of a notification's request. A gateway before version 0.3.0 resolves a notification without settling its
- * request.
- * @throws {Error} if the notification is not a request
- */
-export function findRequestState({
-  requestState,
-  resolvedAt,
-  status,
-}: {
-  requestState: StoredRequestState | null;
-  resolvedAt: Time | null;
-  status: NotificationStatus;
-}): RequestState {
+/** Returns the state of a notification's request. @throws {Error} if the notification is not a request */
+export function findRequestState({ requestState }: { requestState: StoredRequestState }): RequestState {
   if (requestState === 'none') throw new Error('The notification is not a request.');
-  // The sweep has not converted it yet.
-  if (requestState === null) return resolvedAt === null && status === 'active' ? 'open' : 'withdrawn';
-  return requestState === 'open' && resolvedAt !== null ? 'withdrawn' : requestState;
-}
-
-/**
- * The reason why a notification was resolved. `answered` is stored for an answer, as the state of the request then says,
- * and for one that was given elsewhere, which gateways before version 0.3.0 stored under the same name.
- */
-export function findResolution({
-  resolution,
-  requestState,
-}: {
-  resolution: Resolution | null;
-  requestState: StoredRequestState | null;
-}): ShownResolution | null {
-  if (requestState === 'expired') return 'expired';
-  return resolution === 'answered' && requestState !== 'answered' ? 'answered_elsewhere' : resolution;
+  return requestState;
 }

@@ -9,7 +9,7 @@ import { toMilliseconds } from '../../values/time.ts';
 import type { Notification } from '../notification.entity.ts';
 import type { NotificationDependencies } from '../publish-notifications.ts';
 import { settleIfDue } from './answer-notification.ts';
-import { asksUser, isDue, isOpenRequest } from './settle-request.ts';
+import { isDue, isOpenRequest } from './settle-request.ts';
 
 /** The caller of a request, and how it is woken. A `Context` can be passed. */
 export type WaitContext = NotificationDependencies & {
@@ -100,15 +100,9 @@ async function readRequest(context: WaitContext, key: Key, admit: (request: Foun
   return toState(await read());
 }
 
-function toState({
-  isOpen,
-  isDue,
-  isRequest,
-  revision,
-  ...request
-}: FoundRequest & { isOpen: boolean; isDue: boolean; isRequest: boolean; revision: number }) {
-  if (!isRequest) throw new NotFoundError();
-  return { request, isOpen, revision };
+function toState({ isDue, revision, ...request }: FoundRequest & { isDue: boolean; revision: number }) {
+  if (request.requestState === 'none') throw new NotFoundError();
+  return { request, isOpen: request.requestState === 'open', revision };
 }
 
 const find = defineRowRead((db: Kysely<Tables>, { param }: ReadParams<Key>) =>
@@ -116,9 +110,7 @@ const find = defineRowRead((db: Kysely<Tables>, { param }: ReadParams<Key>) =>
     .selectFrom('Notification')
     .select([...properties])
     .select((eb) => [
-      isOpenRequest.as('isOpen'),
       sql<boolean>`${isOpenRequest} and ${isDue}`.as('isDue'),
-      asksUser.as('isRequest'),
       eb
         .selectFrom('UserRevision')
         .select('notifications')

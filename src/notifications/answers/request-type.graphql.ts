@@ -129,7 +129,7 @@ export const RequestType = createRecordRef<SelectedNotification>('Request').impl
   fields: () => ({
     notificationId: row.exposeID('id', { description: "The notification's ID." }),
     userId: row.exposeID('userId', { description: 'The ID of the user who is asked.' }),
-    state: row.from('requestState', 'resolvedAt', 'status').field({
+    state: row.from('requestState').field({
       type: RequestStateEnum,
       description:
         'The state. Independent of the status of the notification: a dismissal leaves a request open.',
@@ -168,5 +168,5 @@ export const requestField = {
   description:
     'What the notification asks its user for. `null` if it asks for nothing, and for notifications that were settled before version 0.3.0.',
   resolve: (notification: SelectedNotification) =>
-    notification.requestState === null || notification.requestState === 'none' ? null : notification,
+    notification.requestState === 'none' ? null : notification,
 } as const;

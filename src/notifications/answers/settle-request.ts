@@ -6,33 +6,14 @@ import type { Answer } from './answer.ts';
 
 const { ref } = sql;
 
-/** Whether a notification asks its user for an answer: `asksUser` of answer.ts in SQL. */
-export const asksUser: RawBuilder<boolean> = sql`case kind when 'task_failed' then false
-  when 'task_response_ready' then payload ->> 'taskStatus' = 'awaiting_input' else true end`;
-
-/**
- * Whether a notification is an open request. One that a gateway before version 0.3.0 resolved is not. Of one that such a
- * gateway stored, the state may be unknown yet; if it was dismissed, it was not meant to be answered.
- */
-export const isOpenRequest: RawBuilder<boolean> = sql`(${ref('resolvedAt')} is null and case
-  when ${ref('requestState')} is null then status = 'active' and ${asksUser} else ${ref('requestState')} = 'open' end)`;
-
-/** The state of a request as it is shown: `findRequestState` of answer.ts in SQL. Null for other notifications. */
-export const shownState: RawBuilder<string | null> = sql`case when ${ref('requestState')} = 'open'
-  and ${ref('resolvedAt')} is not null then 'withdrawn' else nullif(${ref('requestState')}, 'none') end`;
-
-/** Whether a request is shown as open. */
-export const isOpenState: RawBuilder<boolean> = sql`(${ref('requestState')} = 'open' and ${ref('resolvedAt')} is null)`;
+/** Whether a notification is an open request. */
+export const isOpenRequest: RawBuilder<boolean> = sql`(${ref('requestState')} = 'open')`;
 
 /** Whether the time of a request has come. Uses the database's clock, once the user is locked. */
 export const isDue = sql<boolean>`coalesce(${ref('expiresAt')} <= clock_timestamp(), false)`;
 
-/**
- * The notifications that are active or have an open request, which an index finds. What a gateway before version 0.3.0
- * resolved is settled, even if its request is not.
- */
-export const isUnsettled: RawBuilder<boolean> = sql`((status = 'active' or ${ref('requestState')} = 'open')
-  and ${ref('resolvedAt')} is null)`;
+/** The notifications that are active or have an open request, which an index finds. */
+export const isUnsettled: RawBuilder<boolean> = sql`(status = 'active' or ${ref('requestState')} = 'open')`;
 
 /** How a request is settled. `default`: its default becomes the answer. */
 type SettledBy = 'answered' | 'expired' | 'withdrawn' | 'default';
@@ -58,7 +39,7 @@ function stateOf(settled: RawBuilder<unknown>): RawBuilder<StoredRequestState | 
  * Assigns the columns of notifications that are settled. Notifications without an open request are resolved, and those
  * that were dismissed stay so.
  * @param from the common table expression with the column of {@link selectSettlement}
- * @param resolution the resolution, unless the request expired
+ * @param resolution the resolution, unless the request has expired
  */
 export function settle(
   from: string,
@@ -69,7 +50,7 @@ export function settle(
   const settled = ref(`${from}.settled`);
   return {
     status: sql<'resolved'>`case status when 'active' then 'resolved' else status end`,
-    resolution: sql<Resolution>`case ${settled} when 'default' then 'answered' when 'expired' then null
+    resolution: sql<Resolution>`case ${settled} when 'default' then 'answered' when 'expired' then 'expired'
       else ${resolution} end`,
     resolvedAt: time,
     updatedAt: time,
