@@ -9,6 +9,7 @@ import {
   isLoopback,
   jwks,
   origins,
+  trueOrFalse,
   webUrl,
   wholeNumber,
   words,
@@ -104,7 +105,8 @@ export const Environment = z.object({
   DELIVERY: yesOrNo('true'),
   /** The delay before an email is sent, because the user may dismiss the notification first. */
   DELIVERY_EMAIL_DELAY_SECONDS: wholeNumber(0, 3600).default(60),
-  GRAPHIQL: yesOrNo('true'),
+  /** Defaults to `false` in production. */
+  GRAPHIQL: trueOrFalse.optional(),
   METRICS_TOKEN: bearerToken(16, ' (openssl rand -hex 32)').optional(),
   /** Milliseconds that a gateway must be ready before await-ready exits. */
   READY_DELAY_MS: wholeNumber(0, 300_000).default(0),
@@ -159,7 +161,7 @@ export const Settings = Environment.transform((variables) => ({
   liveSweepMs: variables.LIVE_SWEEP_MS,
   notificationRetentionDays: variables.NOTIFICATION_RETENTION_DAYS,
   delivery: readDelivery(variables),
-  graphiql: variables.GRAPHIQL,
+  graphiql: variables.GRAPHIQL ?? variables.NODE_ENV !== 'production',
   metrics: readMetricsAccess(variables),
   readyDelayMs: variables.READY_DELAY_MS,
   shutdownDelayMs: variables.SHUTDOWN_DELAY_MS,

@@ -33,11 +33,13 @@ export function words(what: string) {
 }
 
 /** `true` or `false`. */
+export const trueOrFalse = z
+  .enum(['true', 'false'], 'must be true or false')
+  .transform((word) => word === 'true');
+
+/** `true` or `false`. */
 export function yesOrNo(defaultValue: 'true' | 'false') {
-  return z
-    .enum(['true', 'false'], 'must be true or false')
-    .default(defaultValue)
-    .transform((word) => word === 'true');
+  return trueOrFalse.prefault(defaultValue);
 }
 
 /** An `http` or `https` URL. Requests and links would contain a user name and password in it, and so would the log. */

@@ -314,16 +314,23 @@ test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
   },
 );
 
+const keys = { AUTH_JWKS: JSON.stringify(jwks) };
+const production = {
+  ...keys,
+  NODE_ENV: 'production',
+  DATABASE_URL: 'postgres://db.test/gateway',
+  AUTH_ISSUER: 'issuer',
+  AUTH_AUDIENCE: 'gateway',
+  ENCRYPTION_KEYS: `k1:${keyText}`,
+};
+
+test('GraphiQL is off in production unless it is requested', () => {
+  expect(readConfig(keys).graphiql).toBe(true);
+  expect(readConfig(production).graphiql).toBe(false);
+  expect(readConfig({ ...production, GRAPHIQL: 'true' }).graphiql).toBe(true);
+});
+
 test('metrics are public on a loopback address only, in production only on that of the admin port', () => {
-  const keys = { AUTH_JWKS: JSON.stringify(jwks) };
-  const production = {
-    ...keys,
-    NODE_ENV: 'production',
-    DATABASE_URL: 'postgres://db.test/gateway',
-    AUTH_ISSUER: 'issuer',
-    AUTH_AUDIENCE: 'gateway',
-    ENCRYPTION_KEYS: `k1:${keyText}`,
-  };
   expect(readConfig({}).metrics).toEqual({ kind: 'open' });
   expect(readConfig({ ...keys, HOST: '0.0.0.0' }).metrics).toEqual({ kind: 'off' });
   expect(readConfig(production).metrics).toEqual({ kind: 'off' });
