@@ -1,17 +1,25 @@
 import {
+  __Schema,
+  __Type,
   type ASTVisitor,
   type FieldNode,
+  type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLField,
   type GraphQLNamedType,
+  type GraphQLSchema,
   getNamedType,
   getNullableType,
+  introspectionFromSchema,
+  isIntrospectionType,
   isListType,
   Kind,
   type NamedTypeNode,
   type OperationDefinitionNode,
+  SchemaMetaFieldDef,
   type SelectionNode,
   type SelectionSetNode,
+  TypeMetaFieldDef,
   type ValidationContext,
 } from 'graphql';
 import { BadRequestError } from '../errors/gateway-errors.ts';
@@ -27,6 +35,7 @@ export const documentLimits = {
   nesting: { max: 100, term: 'nested brackets' },
   tokens: { max: 5000, term: 'tokens' },
   operations: { max: 50, term: 'operations' },
+  fragments: { max: 50, term: 'fragments' },
   depth: { max: 16, term: 'levels of fields' },
   rootFields: { max: 20, term: 'root fields in an operation' },
   aliases: { max: 50, term: 'aliases' },
@@ -66,76 +75,129 @@ export function measureNesting(text: string): number {
 
 const quantities = ['depth', 'rootFields', 'aliases', 'directives', 'cost'] as const;
 
-/** The limited quantities of a selection set, including its fragments. */
-type Cost = Readonly<Record<(typeof quantities)[number], number>>;
+/** The quantities of a selection set, including its fragments. */
+type Cost = Readonly<Record<(typeof quantities)[number] | 'introspection' | 'otherFields', number>>;
 
-const zero: Cost = { depth: 0, rootFields: 0, aliases: 0, directives: 0, cost: 0 };
+const zero: Cost = {
+  depth: 0,
+  rootFields: 0,
+  introspection: 0,
+  otherFields: 0,
+  aliases: 0,
+  directives: 0,
+  cost: 0,
+};
 
 /** The assumed length of a list without page sizes. */
 const ASSUMED_LIST_LENGTH = 4;
 
+/** The root fields of introspection. Types do not list them. */
+const introspectionFields = new Map(
+  [SchemaMetaFieldDef, TypeMetaFieldDef].map((field) => [field.name, field]),
+);
+
+const INTROSPECTION_RULE =
+  'A document may contain `__schema` and `__type` once each, without an alias and not beside other root fields.';
+
 /** A validation rule that rejects costly documents. */
 export function limitCost(context: ValidationContext): ASTVisitor {
-  const measureOperation = createMeter(context);
+  const measureOperation = createMeter(context.getSchema(), (name) => context.getFragment(name));
+  const found = new Set<string>();
+  const report = (message: string, nodes: FieldNode | OperationDefinitionNode) =>
+    context.reportError(new GraphQLError(message, { nodes }));
   return {
     OperationDefinition(operation) {
       const cost = measureOperation(operation);
       for (const name of quantities) {
-        if (cost[name] <= documentLimits[name].max) continue;
-        context.reportError(new GraphQLError(limitMessage(name, cost[name]), { nodes: operation }));
+        if (cost[name] > documentLimits[name].max) report(limitMessage(name, cost[name]), operation);
       }
+      if (cost.introspection > 0 && cost.otherFields > 0) report(INTROSPECTION_RULE, operation);
+    },
+    Field(field) {
+      const name = field.name.value;
+      if (!introspectionFields.has(name)) return;
+      if (field.alias !== undefined || found.has(name)) report(INTROSPECTION_RULE, field);
+      found.add(name);
     },
   };
 }
+
+/** Finds a fragment of a document by name. */
+type FindFragment = (name: string) => FragmentDefinitionNode | null | undefined;
 
 /**
  * Creates a function that measures operations of a document. A field costs 1, multiplied by the sizes of the lists that
  * contain it. A page size in a variable counts as the maximum. Each fragment is measured once, so that this takes
  * linear time.
+ *
+ * A list of introspection counts as the longest one of the schema, but directly below all types as the average one, so
+ * that the sum is exact. `__type` counts as all types. `ofAll` says whether a selection set is directly below all types.
  */
-function createMeter(context: ValidationContext): (operation: OperationDefinitionNode) => Cost {
-  const schema = context.getSchema();
+export function createMeter(
+  schema: GraphQLSchema,
+  findFragment: FindFragment,
+): (operation: OperationDefinitionNode) => Cost {
   const fragments = new Map<string, Cost>();
-  return (operation) => measureInside(operation, schema.getRootType(operation.operation));
+  return (operation) => measureInside(operation, schema.getRootType(operation.operation), false);
 
-  function measureInside({ selectionSet, typeCondition, directives = [] }: Parent, outer: ParentType): Cost {
+  function measureInside(parent: Parent, outer: ParentType, ofAll: boolean): Cost {
+    const { selectionSet, typeCondition, directives = [] } = parent;
     const type = (typeCondition && schema.getType(typeCondition.name.value)) ?? outer;
     const own = { ...zero, directives: directives.length };
-    return (selectionSet?.selections ?? []).map((selection) => measure(selection, type)).reduce(add, own);
+    return (selectionSet?.selections ?? [])
+      .map((selection) => measure(selection, type, ofAll))
+      .reduce(add, own);
   }
 
-  function measure(selection: SelectionNode, type: ParentType): Cost {
-    if (selection.kind === Kind.INLINE_FRAGMENT) return measureInside(selection, type);
-    if (selection.kind === Kind.FIELD) return measureField(selection, type);
-    return add(measureInside(selection, type), measureFragment(selection.name.value));
+  function measure(selection: SelectionNode, type: ParentType, ofAll: boolean): Cost {
+    if (selection.kind === Kind.INLINE_FRAGMENT) return measureInside(selection, type, ofAll);
+    if (selection.kind === Kind.FIELD) return measureField(selection, type, ofAll);
+    return add(measureInside(selection, type, ofAll), measureFragment(selection.name.value, ofAll));
   }
 
-  function measureField(node: FieldNode, type: ParentType): Cost {
-    const field = findField(type, node.name.value);
-    const inside = measureInside(node, getNamedType(field?.type));
+  function measureField(node: FieldNode, type: ParentType, ofAll: boolean): Cost {
+    const name = node.name.value;
+    const field = introspectionFields.get(name) ?? findField(type, name);
+    const isAll = field === TypeMetaFieldDef || (type === __Schema && name === 'types');
+    const inner = getNamedType(field?.type);
+    const inside = measureInside(node, inner, isAll || (ofAll && inner !== __Type));
     return {
       ...inside,
       depth: inside.depth + 1,
       // The field itself, without its subfields, so that the sum for an operation is the number of its root fields.
       rootFields: 1,
+      introspection: introspectionFields.has(name) ? 1 : 0,
+      otherFields: name.startsWith('__') ? 0 : 1,
       aliases: inside.aliases + (node.alias ? 1 : 0),
-      cost: 1 + inside.cost * countItems(node, field),
+      cost: 1 + Math.ceil(inside.cost * countItems(node, type, field, ofAll)),
     };
   }
 
-  function measureFragment(name: string): Cost {
-    const known = fragments.get(name);
+  function measureFragment(name: string, ofAll: boolean): Cost {
+    const key = `${name} ${ofAll}`;
+    const known = fragments.get(key);
     if (known !== undefined) return known;
     // Ends the recursion of a cycle, which another rule reports.
-    fragments.set(name, zero);
-    const { selectionSet, typeCondition } = context.getFragment(name) ?? {};
-    const found = measureInside({ selectionSet, typeCondition }, undefined);
-    fragments.set(name, found);
+    fragments.set(key, zero);
+    const { selectionSet, typeCondition } = findFragment(name) ?? {};
+    const found = measureInside({ selectionSet, typeCondition }, undefined, ofAll);
+    fragments.set(key, found);
     return found;
+  }
+
+  /** Returns the number of items that a field may return. For `nodes` and `edges`, the connection has counted them. */
+  function countItems(node: FieldNode, type: ParentType, field: Field | undefined, ofAll: boolean): number {
+    if (field === TypeMetaFieldDef) return findLengths(schema).get('types')?.max ?? 1;
+    if (field?.args.some(({ name }) => name === 'first')) return readPageSize(node);
+    if (field?.name === 'nodes' || field?.name === 'edges') return 1;
+    if (!isListType(getNullableType(field?.type))) return 1;
+    const lengths = type && isIntrospectionType(type) ? findLengths(schema).get(node.name.value) : undefined;
+    return (ofAll ? lengths?.mean : lengths?.max) ?? ASSUMED_LIST_LENGTH;
   }
 }
 
 type ParentType = GraphQLNamedType | null | undefined;
+type Field = GraphQLField<unknown, unknown>;
 
 /** A node with a selection set, or a spread, which has directives only. */
 type Parent = {
@@ -148,17 +210,46 @@ function add(a: Cost, b: Cost): Cost {
   return {
     depth: Math.max(a.depth, b.depth),
     rootFields: a.rootFields + b.rootFields,
+    introspection: a.introspection + b.introspection,
+    otherFields: a.otherFields + b.otherFields,
     aliases: a.aliases + b.aliases,
     directives: a.directives + b.directives,
     cost: a.cost + b.cost,
   };
 }
 
-/** Returns the number of items that a field may return. For `nodes` and `edges`, the connection has counted them. */
-function countItems(node: FieldNode, field: GraphQLField<unknown, unknown> | undefined): number {
-  if (field?.args.some(({ name }) => name === 'first')) return readPageSize(node);
-  if (field?.name === 'nodes' || field?.name === 'edges') return 1;
-  return isListType(getNullableType(field?.type)) ? ASSUMED_LIST_LENGTH : 1;
+/** The lengths of one list of introspection, over everything in the schema that has it. */
+type Lengths = { readonly max: number; readonly mean: number };
+
+const lengthsBySchema = new WeakMap<GraphQLSchema, ReadonlyMap<string, Lengths>>();
+
+/** Finds the lengths of the lists of introspection by field name. */
+function findLengths(schema: GraphQLSchema): ReadonlyMap<string, Lengths> {
+  const lengths = lengthsBySchema.get(schema) ?? measureLists(introspectionFromSchema(schema));
+  lengthsBySchema.set(schema, lengths);
+  return lengths;
+}
+
+function measureLists(introspection: unknown): ReadonlyMap<string, Lengths> {
+  const found = new Map<string, number[]>();
+  collect(introspection);
+  return new Map(
+    [...found].map(([name, lengths]) => {
+      const sum = lengths.reduce((total, length) => total + length, 0);
+      return [name, { max: Math.max(...lengths), mean: sum / lengths.length }];
+    }),
+  );
+
+  /** Collects the lengths of lists by name. An object without a list has `null`, which counts as an empty one. */
+  function collect(value: unknown, name?: string): void {
+    if (name !== undefined && (Array.isArray(value) || value === null)) {
+      const lengths = found.get(name) ?? [];
+      lengths.push(value?.length ?? 0);
+      found.set(name, lengths);
+    }
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, inner] of Object.entries(value)) collect(inner, Array.isArray(value) ? undefined : key);
+  }
 }
 
 /** Reads the page size of a connection, clamped to the valid range, which its argument rule checks later. */

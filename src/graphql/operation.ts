@@ -19,6 +19,7 @@ import {
 } from 'graphql';
 import { requireAccess } from '../auth/access.ts';
 import type { Path } from '../errors/issue.ts';
+import { createMeter } from './document-limits.ts';
 import { type Fragment, findField, selectedFields } from './selected-fields.ts';
 
 /** One operation of a valid document. */
@@ -30,12 +31,14 @@ export function createOperation(
   document: DocumentNode,
   node: OperationDefinitionNode,
 ) {
+  const fragments = indexFragments(document);
   return {
     document,
     node,
     variables: findVariables(schema, document, node),
     /** The access that the root fields declare, once per response name. Introspection fields are omitted. */
-    rootAccess: collectRootAccess(schema, document, node),
+    rootAccess: collectRootAccess(schema, fragments, node),
+    cost: createMeter(schema, (name) => fragments.get(name))(node).cost,
   };
 }
 
@@ -49,9 +52,9 @@ export function isIntrospection(document: DocumentNode): boolean {
     .every(({ node }) => node.name.value.startsWith('__'));
 }
 
-function collectRootAccess(schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode) {
+function collectRootAccess(schema: GraphQLSchema, fragments: Fragments, node: OperationDefinitionNode) {
   const rootType = schema.getRootType(node.operation);
-  const selected = selectedFields(node.selectionSet, indexFragments(document));
+  const selected = selectedFields(node.selectionSet, fragments);
   const names = new Map(selected.map(({ node: { alias, name } }) => [(alias ?? name).value, name.value]));
   return [...names.values()].flatMap((name) => {
     const field = findField(rootType, name);
@@ -59,7 +62,9 @@ function collectRootAccess(schema: GraphQLSchema, document: DocumentNode, node: 
   });
 }
 
-function indexFragments({ definitions }: DocumentNode): Map<string, FragmentDefinitionNode> {
+type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
+
+function indexFragments({ definitions }: DocumentNode): Fragments {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
   return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
 }

@@ -5,6 +5,7 @@ import type { ServerContext } from '../context.ts';
 import { sendText } from '../http/messages.ts';
 import { formatJson, sendParts } from '../http/send-parts.ts';
 import { contextOf } from '../server/caller.ts';
+import { createIntrospectionReplies } from './introspection-replies.ts';
 import { useCompiledExecution } from './plugins/compiled-execution.ts';
 import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
 import { formatStream, useEventStream } from './plugins/event-stream.ts';
@@ -20,17 +21,19 @@ export const GRAPHQL_PATH = '/graphql';
  * `getEnveloped`, which runs only the hook `onExecute` of the plugins below.
  */
 export function createGraphQLServer(schema: GraphQLSchema) {
+  const documents = createDocumentCaches();
+  const replies = createIntrospectionReplies(schema);
   return createYoga<ServerContext>({
     schema,
     plugins: [
       useRequest(),
-      useDocuments(),
-      useOperations(),
+      useDocuments(documents, replies),
+      useOperations(replies),
       useCompiledExecution(),
       useMasking(),
       useEventStream(),
     ],
-    parserAndValidationCache: createDocumentCaches(),
+    parserAndValidationCache: documents,
     graphqlEndpoint: GRAPHQL_PATH,
     // The body is limited where it is read.
     maxRequestBodySize: false,

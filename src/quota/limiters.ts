@@ -42,6 +42,14 @@ export function createLimiters(limits: Limits, redis: Redis | undefined, onFallb
   };
 }
 
+/** Documents of all callers without a token in a minute. */
+const ANONYMOUS_DOCUMENTS = 30;
+
+/** Creates the limiter of the documents that this process parses for callers without a token. */
+export function createAnonymousLimiter(): RateLimiterMemory {
+  return new RateLimiterMemory({ points: ANONYMOUS_DOCUMENTS, duration: WINDOW_SECONDS });
+}
+
 /** Maximum time that a request waits for Redis. */
 const TIMEOUT_MS = 500;
 

@@ -3,7 +3,7 @@ import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rat
 import type { Bucket } from '../auth/access.ts';
 import { anonymous, identifyCaller, type Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
-import type { LimiterName, Limiters, Limits } from './limiters.ts';
+import { createAnonymousLimiter, type LimiterName, type Limiters, type Limits } from './limiters.ts';
 
 /** The state of a bucket after a charge: its limit, the points left, and the seconds until all are available again. */
 export type QuotaState = {
@@ -20,6 +20,8 @@ export type Charges = {
   readonly onChange: (state: QuotaState) => void;
   /** The number of root fields that the directive has admitted. */
   admitted: number;
+  /** What the request costs if no root field ran. */
+  minimum: number;
   /** Whether the request was rejected because its buckets were known to be empty. Such a request costs nothing. */
   isBlocked: boolean;
 };
@@ -33,6 +35,12 @@ export type Quota = ReturnType<typeof createQuota>;
 /** A list costs one point for each started group of this many records. */
 const RECORDS_PER_POINT = 1000;
 
+/** A document that is not in the cache costs one point for each group of this many characters. Shorter ones are free. */
+const CHARACTERS_PER_POINT = 1024;
+
+/** Introspection costs one point for each started group of this much cost. */
+const COST_PER_POINT = 1000;
+
 /** Maximum number of remembered empty buckets. */
 const MAX_EMPTY = 10_000;
 
@@ -43,6 +51,7 @@ const MAX_EMPTY = 10_000;
 export function createQuota(limits: Limits, limiters: Limiters) {
   /** When an empty bucket resets, in milliseconds since 1970, by key. */
   const resets = new LRUCache<string, number>({ max: MAX_EMPTY });
+  const anonymousDocuments = createAnonymousLimiter();
   const limitersByName = new Map<string, RateLimiterAbstract>(Object.entries(limiters));
 
   function findEmpty(key: string): RateLimiterRes | undefined {
@@ -74,26 +83,38 @@ export function createQuota(limits: Limits, limiters: Limiters) {
     update(charges, { limit, remaining, resetSeconds: toSeconds(result.msBeforeNext) });
   }
 
-  /** Charges one point, and returns whether it was available. */
-  async function chargeOne(caller: Caller, name: LimiterName): Promise<boolean> {
+  /** Charges points, and returns the result if too few are left. */
+  async function charge(
+    caller: Caller,
+    name: LimiterName,
+    points: number,
+  ): Promise<RateLimiterRes | undefined> {
     try {
-      record(caller, name, await consume(formatKey(name, caller.viewer), 1));
-      return true;
+      record(caller, name, await consume(formatKey(name, caller.viewer), points));
+      return undefined;
     } catch (over) {
       if (!(over instanceof RateLimiterRes)) throw over;
       record(caller, name, over);
-      return false;
+      return over;
     }
   }
 
-  /** Never rejects, because the request has failed already and its reply does not depend on the charge. */
-  async function chargeRejected(caller: Caller, bucket: Bucket): Promise<void> {
-    try {
-      const isCharged = await chargeOne(caller, bucket);
-      if (!isCharged && bucket === 'reads') await chargeOne(caller, 'rejected');
-    } catch {
-      // A limiter in Redis is insured by one in memory, so this does not happen.
-    }
+  /** Charges a document without a token. Returns the result if there were too many. */
+  function chargeAnonymous(): Promise<RateLimiterRes | undefined> {
+    return anonymousDocuments.consume('').then(
+      () => undefined,
+      (over: RateLimiterRes) => over,
+    );
+  }
+
+  /**
+   * Charges what is done besides root fields: reads, or if too few are left, points of `rejected`. A task token has only
+   * one bucket, so that an empty one blocks all its requests. Returns the result if too few are left of either.
+   */
+  async function chargeWork(caller: Caller, points: number): Promise<RateLimiterRes | undefined> {
+    const bucket = findWorkBucket(caller.viewer);
+    const over = await charge(caller, bucket, points);
+    return over && bucket === 'reads' ? charge(caller, 'rejected', points) : over;
   }
 
   return {
@@ -127,15 +148,36 @@ export function createQuota(limits: Limits, limiters: Limiters) {
       throw new RateLimitedError(toSeconds(rejected?.msBeforeNext ?? Math.min(...waits)));
     },
     /**
-     * Charges a request in which no root field ran: one read, or if none is left, one point of `rejected`. A task token has
-     * only one bucket, so that an empty one blocks all its requests.
+     * Charges a document that is not in the cache before it is parsed: by its size, or without a token one of the documents
+     * that all such callers share.
+     * @throws {RateLimitedError} if too few points are left
      */
+    async chargeDocument(caller: Caller, characters: number): Promise<void> {
+      const { viewer, charges } = caller;
+      // A document that costs more than the limit takes all of it.
+      const limit = limits[findWorkBucket(viewer)];
+      const points = Math.min(limit, Math.floor(characters / CHARACTERS_PER_POINT));
+      const isAnonymous = viewer === anonymous;
+      if (!isAnonymous && points === 0) return;
+      const over = await (isAnonymous ? chargeAnonymous() : chargeWork(caller, points));
+      if (over === undefined) return;
+      charges.isBlocked = true;
+      throw new RateLimitedError(toSeconds(over.msBeforeNext));
+    },
+    /** Raises the minimum of introspection, which runs without a root field that could be charged. */
+    raiseMinimum({ charges }: Caller, cost: number): void {
+      charges.minimum = Math.ceil(cost / COST_PER_POINT);
+    },
+    /** Charges a request in which no root field ran. Never rejects, because its reply does not depend on the charge. */
     chargeMinimum(caller: Caller): Promise<void> | undefined {
       const { viewer, charges } = caller;
       const isCharged = charges.admitted > 0 || charges.isBlocked;
-      const bucket = viewer.task ? 'tasks' : 'reads';
-      if (isCharged || viewer === anonymous || limits[bucket] === 0) return undefined;
-      return chargeRejected(caller, bucket);
+      if (isCharged || viewer === anonymous || limits[findWorkBucket(viewer)] === 0) return undefined;
+      return chargeWork(caller, charges.minimum).then(
+        () => undefined,
+        // A limiter in Redis is insured by one in memory, so this does not happen.
+        () => undefined,
+      );
     },
     /** Charges the reads that the records of a list cost beyond the first. Does not wait for the result. */
     chargeRecords({ viewer, charges }: Caller, records: number): void {
@@ -161,6 +203,11 @@ export function formatKey(name: LimiterName, viewer: Viewer): string {
 /** Converts the time until a bucket resets to whole seconds, at least 1. */
 export function toSeconds(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1000));
+}
+
+/** Returns the bucket that pays for what is done besides root fields. */
+function findWorkBucket({ task }: Viewer): Bucket {
+  return task ? 'tasks' : 'reads';
 }
 
 function update(charges: Charges, state: QuotaState): void {

@@ -59,7 +59,12 @@ function createContext(viewer: Viewer, response: Response, shared: SharedContext
     largeRead: undefined,
     largeReply: undefined,
     published: record.published,
-    charges: { admitted: 0, isBlocked: false, onChange: (state) => setQuotaHeaders(response, state) },
+    charges: {
+      admitted: 0,
+      minimum: 1,
+      isBlocked: false,
+      onChange: (state) => setQuotaHeaders(response, state),
+    },
     onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
   };
   response.locals.context = context;

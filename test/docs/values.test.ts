@@ -93,6 +93,7 @@ test('the documented limits of GraphQL documents are the configured ones', () =>
     'tokens',
     'nesting',
     'operations',
+    'fragments',
     'depth',
     'rootFields',
     'aliases',

@@ -83,7 +83,7 @@ function createFullContext(): Context {
     largeReply: undefined,
     quota,
     onLeave: () => undefined,
-    charges: { admitted: 0, isBlocked: false, onChange: () => undefined },
+    charges: { admitted: 0, minimum: 1, isBlocked: false, onChange: () => undefined },
   };
 }
 

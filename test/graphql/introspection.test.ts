@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest';
-import { graphql } from '../support/client.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { executeSync, getIntrospectionQuery, parse, print, stripIgnoredCharacters } from 'graphql';
+import { describe, expect, test } from 'vitest';
+import { createIntrospectionReplies } from '../../src/graphql/introspection-replies.ts';
+import { schema } from '../../src/schema.ts';
+import { graphql, sendParameters } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { signToken } from '../support/tokens.ts';
 
@@ -18,7 +22,7 @@ test.each([
   expect(data).not.toBeNull();
 });
 
-test('introspection without a token is not rate limited', async () => {
+test('introspection without a token has no rate limit headers', async () => {
   for (let count = 0; count < 3; count += 1) {
     const { status, headers } = await graphql(gateway, '{ __typename }');
     expect([status, headers.get('ratelimit-limit')]).toEqual([200, null]);
@@ -59,4 +63,135 @@ test('introspection by GET requires no token', async () => {
   );
 
   expect(await response.json()).toEqual({ data: { __typename: 'Query' } });
+});
+
+/** The options of graphql-js's query, besides the depth of types. */
+const optionNames = [
+  'descriptions',
+  'specifiedByUrl',
+  'directiveIsRepeatable',
+  'schemaDescription',
+  'inputValueDeprecation',
+  'experimentalDirectiveDeprecation',
+  'oneOf',
+] as const;
+const allOptions = Array.from({ length: 2 ** optionNames.length }, (_none, bits) =>
+  Object.fromEntries(optionNames.map((name, index) => [name, (bits & (1 << index)) !== 0])),
+);
+/** GraphiQL's options, and those of tools that set all or none. */
+const usedOptions = [
+  { inputValueDeprecation: true, schemaDescription: true },
+  {},
+  ...optionNames.map((name) => ({ [name]: true })),
+  { descriptions: false },
+  Object.fromEntries(optionNames.map((name) => [name, true])),
+  { typeDepth: 7 },
+  { typeDepth: 12 },
+];
+/** Queries that other tools send. */
+const folder = new URL('introspection-queries/', import.meta.url);
+const toolQueries = readdirSync(folder).map(
+  (name) => [name, readFileSync(new URL(name, folder), 'utf8')] as const,
+);
+
+/** Executes a query on the schema, which has some types in another order than the gateway's. */
+const execute = (query: string) => sortTypes(JSON.stringify(executeSync({ schema, document: parse(query) })));
+
+function sortTypes(reply: string): string {
+  const { data } = JSON.parse(reply);
+  data.__schema?.types.sort((a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1));
+  return JSON.stringify(data);
+}
+
+/** Returns a text that no other call returns. */
+let count = 0;
+const newDocument = () => {
+  count += 1;
+  return `{ __type(name: "T${count}") { name } }`;
+};
+
+describe('when callers without a token have sent 30 documents within a minute', () => {
+  const limited = useGateway({ GRAPHIQL: 'true' });
+  const kept = newDocument();
+
+  test('new ones return 429 with Retry-After, also if they are invalid', async () => {
+    const statuses = [];
+    for (const query of [kept, '{ __schema', '{ __typename unknown }'])
+      statuses.push((await graphql(limited, query)).status);
+    while (statuses.length < 30) statuses.push((await graphql(limited, newDocument())).status);
+    const refused = await graphql(limited, newDocument());
+
+    expect(statuses.slice(0, 4)).toEqual([200, 401, 401, 200]);
+    expect(refused.status).toBe(429);
+    expect(refused.errors[0].extensions.code).toBe('RATE_LIMITED');
+    expect(refused.headers.get('retry-after')).toMatch(/^([1-9]|[1-5]\d|60)$/);
+    expect((await graphql(limited, '{ __schema')).status).toBe(429);
+  });
+
+  test('a document whose reply was kept is served', async () => {
+    expect((await graphql(limited, kept)).text).toBe('{"data":{"__type":null}}');
+    expect((await graphql(limited, ` ${kept}`)).status).toBe(429);
+  });
+
+  test.each([
+    '{ workspaces { nodes { __typename } } }',
+    '# Titles\n{ all: notifications(first: 2) { nodes { __typename } } }',
+    'query Q($first: Int = 2) { workspaces(first: $first) { nodes { __typename } } }',
+    'mutation { deleteEditorAuth { __typename } }',
+    'subscription Live { accountEvents { __typename } }',
+  ])('the operation of a client that forgot its token still returns 401: %s', async (query) => {
+    expect((await graphql(limited, query)).status).toBe(401);
+  });
+
+  test.each(toolQueries)('the introspection query of a tool is served: %s', async (_name, query) => {
+    const { status, text } = await graphql(limited, query);
+
+    expect(status).toBe(200);
+    expect(sortTypes(text) === execute(query)).toBe(true);
+  });
+
+  test.each(usedOptions)('the introspection query of graphql-js is served: %o', async (options) => {
+    const query = getIntrospectionQuery(options);
+    const reply = execute(query);
+
+    for (const text of [query, print(parse(query)), stripIgnoredCharacters(query)]) {
+      const { status, text: sent } = await graphql(limited, text);
+      expect([status, sortTypes(sent) === reply]).toEqual([200, true]);
+    }
+  });
+
+  test('the operation name of a standard query is checked', async () => {
+    const { status } = await sendParameters(
+      limited,
+      { query: getIntrospectionQuery(), operationName: 'IntrospectionQuery' },
+      {},
+    );
+    const other = await sendParameters(
+      limited,
+      { query: getIntrospectionQuery(), operationName: 'Other' },
+      {},
+    );
+
+    expect([status, other.status]).toEqual([200, 429]);
+  });
+});
+
+test('recognizes the query of graphql-js with every combination of its options', () => {
+  const replies = createIntrospectionReplies(schema);
+  const queries = allOptions.map((options) => getIntrospectionQuery(options));
+
+  expect(queries.filter((query) => replies.find(query, undefined) === undefined)).toEqual([]);
+});
+
+test.each([
+  ['glued names', (query: string) => query.replace(/kind\s+name/, 'kindname')],
+  ['an alias', (query: string) => query.replace('types {', 'all: types {')],
+  ['a second list', (query: string) => query.replace('types {', 'types { name } types {')],
+  ['a missing bracket', (query: string) => query.trimEnd().slice(0, -1)],
+  ['an additional bracket', (query: string) => `${query}}`],
+  ['few levels of types', () => getIntrospectionQuery({ typeDepth: 6 })],
+])('does not recognize a query with %s', (_what, change) => {
+  const reply = createIntrospectionReplies(schema).find(change(getIntrospectionQuery()), undefined);
+
+  expect(reply === undefined).toBe(true);
 });

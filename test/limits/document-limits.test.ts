@@ -1,6 +1,6 @@
 import { getIntrospectionQuery } from 'graphql';
 import { beforeAll, expect, test } from 'vitest';
-import { graphql } from '../support/client.ts';
+import { graphql, sendParameters } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { recordStatementsWith } from '../support/statements.ts';
@@ -26,6 +26,8 @@ const documentsBySize: Record<string, (count: number) => string> = {
   tokens: (count) =>
     `{ workspaces(filter: { statuses: [${'RUNNING '.repeat(count - 16)}] }) { totalCount } }`,
   operations: (count) => repeat(count, (i) => `query Q${i} { __typename }`),
+  fragments: (count) =>
+    `{ workspaces { ${repeat(count, (i) => `...F${i}`)} } } ${repeat(count, (i) => `fragment F${i} on WorkspaceConnection { totalCount }`)}`,
   'levels of fields': (count) =>
     `{ __schema { types { ${'ofType { '.repeat(count - 3)} name ${'} '.repeat(count - 3)} } } }`,
   'root fields in an operation': (count) => `{ ${'__typename '.repeat(count)} }`,
@@ -41,6 +43,7 @@ test.each([
   ['nested brackets', 100],
   ['tokens', 5000],
   ['operations', 50],
+  ['fragments', 50],
   ['levels of fields', 16],
   ['root fields in an operation', 20],
   ['aliases', 50],
@@ -59,6 +62,8 @@ test.each([
   ['nested brackets', 100, 101],
   ['nested brackets', 100, 30_000],
   ['operations', 50, 51],
+  ['fragments', 50, 51],
+  ['fragments', 50, 300],
   ['levels of fields', 16, 17],
   ['levels of fields', 16, 90],
   ['root fields in an operation', 20, 21],
@@ -114,6 +119,65 @@ test.each([
   expect(errors[0].message).toBe(`The document exceeds the limit for cost: ${25_001 + cost}, maximum 25000.`);
 });
 
+const fieldsOfTypes = '{ types { name fields { name type { name ofType { name } } } } }';
+const descriptions = (list: string) => repeat(40, (i) => `a${i}: ${list} { name description }`);
+
+test.each([
+  '{ __schema { queryType { name } } __type(name: "Query") { name } __typename }',
+  '{ __schema { queryType { name } } ...F } fragment F on Query { __type(name: "Query") { name } }',
+  `{ __schema ${fieldsOfTypes} }`,
+  '{ __type(name: "Notification") { possibleTypes { name fields { name } } } }',
+  getIntrospectionQuery({ typeDepth: 7 }).replace('IntrospectionQuery', 'OfAnotherTool'),
+])('accepts introspection of a moderate cost: %s', async (query) => {
+  const { status, errors } = await send(query);
+
+  expect([status, errors]).toEqual([200, []]);
+});
+
+test.each([
+  `{ __schema { ${repeat(20, (i) => `a${i}: types { name description fields { name description } }`)} } }`,
+  `{ __type(name: "Query") { ${descriptions('fields')} } }`,
+  `{ __schema { queryType { fields { type { ofType { ${descriptions('fields')} } } } } } }`,
+  `{ __schema { types { possibleTypes { ${descriptions('fields')} } } } }`,
+  `{ __schema { types { ...A } } } fragment A on __Type { ${descriptions('fields')} }`,
+])("the cost of introspection includes the lengths of the schema's lists: %s", async (query) => {
+  const { status, errors } = await send(query);
+
+  expect(status).toBe(400);
+  expect(errors[0].message).toMatch(/^The document exceeds the limit for cost: \d+, maximum 25000\.$/);
+});
+
+test.each([
+  ['with an alias', '{ a: __schema { queryType { name } } }'],
+  ['with its own name as the alias', '{ __type: __type(name: "Query") { name } }'],
+  ['twice', '{ __type(name: "Query") { name } __type(name: "Query") { kind } }'],
+  [
+    'twice in fragments',
+    '{ ...A ...B } fragment A on Query { ...C } fragment B on Query { ...C } fragment C on Query { __schema { queryType { name } } ... { __schema { types { name } } } }',
+  ],
+  [
+    'in two operations',
+    'query A { __type(name: "Query") { name } } query B { __type(name: "User") { name } }',
+  ],
+  ['beside another root field', '{ __schema { queryType { name } } workspaces { totalCount } }'],
+  [
+    'beside another root field in a fragment',
+    '{ ...A workspaces { totalCount } } fragment A on Query { __type(name: "Query") { name } }',
+  ],
+])('rejects introspection %s', async (_what, query) => {
+  const operationName = query.startsWith('query A') ? 'A' : undefined;
+  const { status, errors } = await sendParameters(gateway, { query, operationName }, { token });
+
+  expect(status).toBe(400);
+  expect(errors).toEqual([
+    {
+      message:
+        'A document may contain `__schema` and `__type` once each, without an alias and not beside other root fields.',
+      extensions: { code: 'BAD_REQUEST' },
+    },
+  ]);
+});
+
 test.each([
   ['a query', `{ workspaces(first: 1) { ${repeat(51, (i) => `a${i}: totalCount`)} } }`],
   [
@@ -143,19 +207,4 @@ test('does not run mutations of a document with too many root fields', async () 
   expect(await gateway.database.sql('select status from notification where id = $1', [id])).toEqual([
     { status: 'active' },
   ]);
-});
-
-test.each([
-  {},
-  {
-    oneOf: true,
-    inputValueDeprecation: true,
-    specifiedByUrl: true,
-    schemaDescription: true,
-    directiveIsRepeatable: true,
-  },
-])('accepts the introspection queries of tools: %o', async (options) => {
-  const { status, errors } = await graphql(gateway, getIntrospectionQuery(options));
-
-  expect([status, errors]).toEqual([200, []]);
 });

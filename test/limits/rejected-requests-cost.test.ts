@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { getIntrospectionQuery } from 'graphql';
+import { describe, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { member, signTaskToken, signToken } from '../support/tokens.ts';
 
 const READS = 3;
 const WRITES = 2;
@@ -147,4 +148,88 @@ test('an unknown record costs as much as the operation, once', async () => {
   const reply = await rest(gateway, 'POST', '/user/notifications/unknown/dismiss', { token });
 
   expect([reply.status, ...readQuota(reply)]).toEqual([404, '2', '1']);
+});
+
+describe('a document that is not in the cache', () => {
+  const READS = 20;
+  const TASKS = 10;
+  const costly = useGateway({
+    RATE_LIMIT_READS_PER_MINUTE: String(READS),
+    RATE_LIMIT_TASKS_PER_MINUTE: String(TASKS),
+  });
+  let documents = 0;
+  /** Returns a document of a length that no other call returns. */
+  const newDocument = (characters: number, start = '{ editorAuth { needsReauth } }') => {
+    documents += 1;
+    return `${start} # ${documents} `.padEnd(characters);
+  };
+  const remaining = async (token: string, query: string) => {
+    const reply = await graphql(costly, query, {}, { token });
+    return [reply.status, Number(reply.headers.get('ratelimit-remaining'))];
+  };
+
+  test.each([
+    ['a valid', '{ editorAuth { needsReauth } }', 200],
+    ['an invalid', '{ unknown }', 400],
+    ['an unparseable', '{', 400],
+    ['a malformed', '}', 400],
+  ])(
+    'costs a read for each 1,024 characters, once for all callers: %s document',
+    async (_what, start, status) => {
+      const token = await member(newUser());
+      const query = newDocument(4 * 1024, start);
+
+      expect(await remaining(token, newDocument(1023, start))).toEqual([status, READS - 1]);
+      expect(await remaining(token, query)).toEqual([status, READS - 1 - 4 - 1]);
+      expect(await remaining(token, query)).toEqual([status, READS - 7]);
+      expect(await remaining(await member(newUser()), query)).toEqual([status, READS - 1]);
+    },
+  );
+
+  test('is rejected once neither reads nor rejected requests are left, without being parsed', async () => {
+    const token = await member(newUser());
+    const size = 15 * 1024;
+
+    const statuses = [];
+    for (let count = 0; count < 4; count += 1)
+      statuses.push((await graphql(costly, newDocument(size, '{'), {}, { token })).status);
+
+    expect(statuses).toEqual([400, 400, 429, 429]);
+  });
+
+  test('that costs more than the limit takes all of it', async () => {
+    expect(await remaining(await member(newUser()), newDocument(60 * 1024, '{ unknown }'))).toEqual([400, 0]);
+  });
+
+  test('is charged to the task of a task token', async () => {
+    const query = '{ latestPlatformCursor }';
+    const token = await signTaskToken(newUser(), 'task-1');
+
+    expect(await remaining(token, newDocument(3 * 1024, query))).toEqual([200, TASKS - 4]);
+    expect(await remaining(token, newDocument(9 * 1024, query))).toEqual([429, 0]);
+    expect(await remaining(await signTaskToken(newUser(), 'task-2'), query)).toEqual([200, TASKS - 1]);
+  });
+
+  test('introspection costs a read for each started 1,000 of its cost, and one once its reply is kept', async () => {
+    const query = newDocument(
+      100,
+      '{ __schema { types { name fields { name type { name ofType { name } } } } } }',
+    );
+    const variable =
+      'query ($name: String!) { __type(name: $name) { fields { name type { name ofType { name } } } } }';
+    const token = await member(newUser());
+
+    const [, first = 0] = await remaining(token, query);
+    const [, second] = await remaining(token, query);
+    expect(READS - first).toBeGreaterThan(2);
+    expect(second).toBe(first - 1);
+    for (let sent = 0; sent < 2; sent += 1) {
+      const reply = await graphql(costly, variable, { name: 'Query' }, { token: await member(newUser()) });
+      expect(READS - Number(reply.headers.get('ratelimit-remaining'))).toBeGreaterThan(2);
+    }
+  });
+
+  test('a standard introspection query costs one read', async () => {
+    expect(await remaining(await member(newUser()), getIntrospectionQuery())).toEqual([200, READS - 1]);
+  });
 });

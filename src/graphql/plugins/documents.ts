@@ -11,20 +11,63 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import type { GatewayPlugin } from '../../context.ts';
-import { BadRequestError } from '../../errors/gateway-errors.ts';
+import { anonymous } from '../../auth/viewer.ts';
+import type { Context, GatewayPlugin } from '../../context.ts';
+import { BadRequestError, UnauthenticatedError } from '../../errors/gateway-errors.ts';
+import { contextOf } from '../../server/caller.ts';
 import { documentLimits, limitCost, measureNesting, requireWithinLimit } from '../document-limits.ts';
+import type { IntrospectionReplies } from '../introspection-replies.ts';
+import { isIntrospection } from '../operation.ts';
 
 /**
- * Limits documents before they are parsed and validated. Unlike general-purpose rules, the cost takes page sizes into
- * account.
+ * Charges new documents, and limits all documents, before they are parsed and validated. Unlike general-purpose rules,
+ * the cost takes page sizes into account. Introspection whose reply is known is not even parsed.
  */
-export function useDocuments(): GatewayPlugin {
+export function useDocuments(caches: DocumentCaches, replies: IntrospectionReplies): GatewayPlugin {
   return {
+    onParams({ params: { query = '', operationName }, setResult, context: { res } }) {
+      const reply = replies.find(query, operationName);
+      if (reply !== undefined) {
+        const prepared = { data: null, stringify: () => reply };
+        return setResult(prepared);
+      }
+      const context = contextOf(res);
+      if (context.viewer === anonymous) return admitAnonymous(context, query);
+      const isCached = caches.documentCache.has(query) || caches.errorCache.has(query);
+      return isCached ? undefined : context.quota.chargeDocument(context, query.length);
+    },
     onParse: ({ setParseFn }) => setParseFn(parseDocument),
     onValidate: ({ setValidationFn }) => setValidationFn(validateDocument),
   };
 }
+
+/**
+ * Matches a document whose first root field is not introspection. Documents that begin with a fragment, or contain a
+ * string before that field, never match.
+ */
+const OTHER_ROOT_FIELD =
+  /^(?:\s*#[^\n\r]*[\n\r])*(?!\s*fragment\b)[^{}()#"]*(?:\([^{}()#"]*\)[^{}()#"]*)?\{\s*(?:\w+\s*:\s*(?!__)\w|(?!__)\w+\b(?!\s*:))/;
+
+/**
+ * Admits a document without a token. Documents of most clients that forgot their token are rejected without being parsed,
+ * so that they cannot use up the documents of introspection.
+ * @throws {UnauthenticatedError} unless all root fields are introspection, also if the document cannot be parsed
+ * @throws {RateLimitedError} if too many documents were admitted
+ */
+async function admitAnonymous(context: Context, query: string): Promise<void> {
+  if (!OTHER_ROOT_FIELD.test(query)) {
+    await context.quota.chargeDocument(context, query.length);
+    try {
+      if (isIntrospection(parseDocument(query))) return;
+    } catch {
+      // The missing token takes precedence.
+    }
+  }
+  throw UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
+}
+
+/** Yoga's caches of documents and of syntax errors. */
+type DocumentCaches = ReturnType<typeof createDocumentCaches>;
 
 /** The maximum text in each cache. A parsed document takes about a hundred times the memory of its text. */
 const MAX_CACHED_CHARACTERS = 262_144;
@@ -57,8 +100,9 @@ export function parseDocument(text: string): DocumentNode {
   const source = new Source(text);
   try {
     const document = parse(source, { maxTokens: documentLimits.tokens.max });
-    const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
-    requireWithinLimit('operations', operations.length);
+    const kinds = document.definitions.map(({ kind }) => kind);
+    requireWithinLimit('operations', kinds.filter((kind) => kind === Kind.OPERATION_DEFINITION).length);
+    requireWithinLimit('fragments', kinds.filter((kind) => kind === Kind.FRAGMENT_DEFINITION).length);
     return document;
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;

@@ -21,6 +21,8 @@ export function useMasking(): GatewayPlugin {
   return {
     onResultProcess({ result, setResult, serverContext: { res } }) {
       if (Array.isArray(result) || Symbol.asyncIterator in result) return;
+      // The prepared reply to introspection.
+      if (result.stringify) return;
       const context = contextOf(res);
       const { reply, httpErrors } = maskResult(result, context);
       if (context.largeRead !== undefined) context.largeReply = reply;

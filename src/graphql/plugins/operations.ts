@@ -18,6 +18,7 @@ import type { Path, ValidationIssue } from '../../errors/issue.ts';
 import { describeTooManyItems } from '../../errors/validation-issues.ts';
 import { contextOf } from '../../server/caller.ts';
 import { TIME_MESSAGE } from '../../values/time.ts';
+import type { IntrospectionReplies } from '../introspection-replies.ts';
 import { createOperation, type Operation, type Variable } from '../operation.ts';
 import { inspectInput } from '../secret-inputs.ts';
 import { withStatus } from './masking.ts';
@@ -25,17 +26,33 @@ import { acceptsEvents } from './request.ts';
 
 /**
  * Checks the variables of an operation before it runs. Root fields check permissions themselves; here, a missing one
- * only takes precedence over invalid variables.
+ * only takes precedence over invalid variables. Charges introspection, and keeps its replies.
  */
-export function useOperations(): GatewayPlugin {
+export function useOperations(replies: IntrospectionReplies): GatewayPlugin {
   return {
     onExecute({ args, setResultAndStopExecution }) {
-      const errors = findErrors(args, contextOf(args.contextValue.res));
+      const { schema, document, operationName, contextValue } = args;
+      const operation = findOperation(schema, document, operationName);
+      const context = contextOf(contextValue.res);
+      const errors = findErrors(operation, args, context);
       if (errors.length > 0) setResultAndStopExecution({ errors });
+      else if (operation.rootAccess.length === 0) {
+        context.quota.raiseMinimum(context, operation.cost);
+        if (operation.variables.length > 0) return undefined;
+        return {
+          onExecuteDone({ result }) {
+            if ('data' in result && !result.errors)
+              replies.keep(contextValue.params.query ?? '', operationName, { data: result.data });
+          },
+        };
+      }
+      return undefined;
     },
     onSubscribe({ args, setResultAndStopExecution }) {
-      if (!acceptsEvents(args.contextValue.req)) throw withStatus(new BadRequestError(NO_EVENTS), 406);
-      const errors = findErrors(args, contextOf(args.contextValue.res));
+      const { schema, document, operationName, contextValue } = args;
+      if (!acceptsEvents(contextValue.req)) throw withStatus(new BadRequestError(NO_EVENTS), 406);
+      const operation = findOperation(schema, document, operationName);
+      const errors = findErrors(operation, args, contextOf(contextValue.res));
       if (errors.length > 0) setResultAndStopExecution({ errors });
     },
   };
@@ -61,8 +78,11 @@ export function findOperation(
 }
 
 /** Invalid variables fail the whole request. If permissions are missing too, only those are reported. */
-function findErrors({ schema, document, operationName, variableValues }: ExecutionArgs, { viewer }: Context) {
-  const { variables, rootAccess } = findOperation(schema, document, operationName);
+function findErrors(
+  { variables, rootAccess }: Operation,
+  { variableValues }: Pick<ExecutionArgs, 'variableValues'>,
+  { viewer }: Context,
+) {
   const issues = findVariableIssues(variables, variableValues ?? {}, MAX_ERROR_ITEMS);
   if (issues.length === 0) return [];
   const refusals = rootAccess.flatMap((access) => checkAccess(access, viewer) ?? []);

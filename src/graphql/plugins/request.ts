@@ -14,14 +14,11 @@ import { toIssues } from '../../errors/validation-issues.ts';
 import { requestQuery } from '../../http/messages.ts';
 import { parseJson, readJson } from '../../http/read-json.ts';
 import { contextOf } from '../../server/caller.ts';
-import { isIntrospection } from '../operation.ts';
-import { parseDocument } from './documents.ts';
 import { asGatewayError, withStatus } from './masking.ts';
 
 /**
- * Reads the parameters of a request, with the limits that REST bodies have too. Rejects what must not run: a request
- * without a token that is not introspection (401), and one whose reply the client would not accept (406), which Yoga
- * would notice only after the operation.
+ * Reads the parameters of a request, with the limits that REST bodies have too. Rejects a request whose reply the
+ * client would not accept (406), which Yoga would notice only after the operation.
  */
 export function useRequest(): GatewayPlugin {
   return {
@@ -34,7 +31,7 @@ export function useRequest(): GatewayPlugin {
       }
       if (!isAcceptable(req)) endResponse(new fetchAPI.Response(NOT_ACCEPTABLE.body, NOT_ACCEPTABLE));
       else if (contextOf(res).viewer === anonymous)
-        setRequestParser(() => readIntrospection(req, contextOf(res)));
+        setRequestParser(() => readWithoutToken(req, contextOf(res)));
       else setRequestParser(() => readParameters(req, contextOf(res)));
     },
     onResponse({ serverContext: { res } }) {
@@ -46,17 +43,16 @@ export function useRequest(): GatewayPlugin {
 
 /**
  * Reads the parameters of a request without a token.
- * @throws {UnauthenticatedError} unless all root fields are introspection, also if the request is malformed
+ * @throws {UnauthenticatedError} if the request is malformed
  */
-async function readIntrospection(request: Request, context: Context) {
+async function readWithoutToken(request: Request, context: Context) {
   try {
-    const parameters = await readParameters(request, context);
-    if (isIntrospection(parseDocument(parameters.query))) return parameters;
+    return await readParameters(request, context);
   } catch (error) {
     // The missing token takes precedence over what is wrong with the request.
     if (asGatewayError(error).code !== 'BAD_REQUEST') throw error;
+    throw UnauthenticatedError.missingToken('no token, and the request cannot be read');
   }
-  throw UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
 }
 
 /** Any object. Its properties are checked with the operation. */
