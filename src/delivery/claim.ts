@@ -251,6 +251,7 @@ const findData = defineListRead((db, { param }: ReadParams<Keys>) => {
     .select(deliveryKey)
     .select([
       'Notification.kind',
+      'Notification.byTask',
       'Notification.title',
       'Notification.previewText',
       'Notification.taskName',

@@ -36,5 +36,11 @@ export const deliveryReasons = [...cancelReasons, ...deliveryFailureReasons] as 
 export type DeliveryReason = (typeof deliveryReasons)[number];
 
 /** The reasons that are shown. Deliveries are skipped because of the added ones, or of `channel_disabled`. */
-export const shownDeliveryReasons = [...deliveryReasons, 'no_target', 'no_provider'] as const;
+export const shownDeliveryReasons = [
+  ...deliveryReasons,
+  'no_target',
+  'no_provider',
+  'task_notifications_per_hour',
+  'task_requests_per_hour',
+] as const;
 export type ShownDeliveryReason = (typeof shownDeliveryReasons)[number];

@@ -37,6 +37,10 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     no_target:
       'The user had no address, chat member or push subscription for the channel, or the address or member was suspended.',
     no_provider: 'The gateway had no provider for the channel, so the publishing service had to deliver.',
+    task_notifications_per_hour:
+      'A task token published the notification, and 12 of its task that were no requests had been sent within an hour.',
+    task_requests_per_hour:
+      'A task token published the request, and 30 requests of its task had been sent within an hour.',
     target_removed: 'The address, chat member or push subscription was removed or suspended.',
     recipient_rejected: 'The provider refused the recipient.',
     message_rejected: 'The provider refused the message.',
@@ -107,7 +111,7 @@ builder.queryField('deliveries', (t) =>
     type: [DeliveryRef],
     nullable: true,
     description:
-      'Returns the deliveries of a notification, one for each target of the user: email address, chat member or push subscription. A channel without one is `SKIPPED` if it was disabled or had no target or no provider when the notification was published. Empty if the notification is unknown. A notification that was published before version 0.3.0 has no `SKIPPED` deliveries.',
+      'Returns the deliveries of a notification, one for each target of the user: email address, chat member or push subscription. A channel without one is `SKIPPED` if, when the notification was published, it was disabled, had no target or no provider, or the task had used up its messages. Empty if the notification is unknown. A notification that was published before version 0.3.0 has no `SKIPPED` deliveries.',
     args: {
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
     },

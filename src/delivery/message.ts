@@ -4,6 +4,7 @@ import { type AskUserQuestionOption, requirePayload } from '../notifications/pay
 import { toLine } from '../values/line.ts';
 import { truncate } from '../values/text.ts';
 import type { Time } from '../values/time.ts';
+import { breakLinks } from './break-links.ts';
 import type { Claim, DeliveryData } from './claim.ts';
 
 /** The text of a notification, as all channels send it. Plain text without formatting; each channel escapes it. */
@@ -53,25 +54,29 @@ const MAX_DETAILS = 3000;
 /** Limits of the listed questions: their number, that of options of each, and lengths in UTF-16 code units. */
 const MAX_LISTED = { questions: 10, options: 10, question: 1000, label: 100, description: 300 };
 
-/** Creates the message of a delivery; `undefined` if its notification was deleted. */
+/**
+ * Creates the message of a delivery; `undefined` if its notification was deleted. In the text of a task token, links are
+ * broken up: code that nobody checked must not send its user links in the name of the platform.
+ */
 export function describeMessage(
   claim: Claim,
   data: DeliveryData,
   appUrl: string | null,
 ): Message | undefined {
-  const { kind, title, payload, occurredAt, taskName, projectName } = data;
+  const { kind, title, payload, occurredAt, taskName, projectName, byTask } = data;
   if (kind === null || title === null || payload === null || occurredAt === null) return undefined;
   const { request, details } = summarize({ kind, payload }, data.previewText);
+  const show = byTask ? breakLinks : (text: string) => text;
   return {
     userId: claim.userId,
     notificationId: claim.notificationId,
     kind,
-    title: toLine(title),
+    title: show(toLine(title)),
     request,
-    details: details ? truncate(details, MAX_DETAILS) : null,
-    questions: listQuestions({ kind, payload }),
-    taskName: taskName && toLine(taskName),
-    projectName: projectName && toLine(projectName),
+    details: details ? truncate(show(details), MAX_DETAILS) : null,
+    questions: listQuestions({ kind, payload }, show),
+    taskName: taskName && show(toLine(taskName)),
+    projectName: projectName && show(toLine(projectName)),
     occurredAt,
     expiresAt: claim.expiresAt,
     url: appUrl && linkTo(appUrl, claim.notificationId),
@@ -85,12 +90,12 @@ function linkTo(appUrl: string, id: string): string | null {
 
 type Content = Parameters<typeof requirePayload>[0];
 
-function listQuestions(content: Content): MessageQuestion[] {
+function listQuestions(content: Content, show: (text: string) => string): MessageQuestion[] {
   if (content.kind !== 'question_requested') return [];
   const { questions } = requirePayload(content, 'question_requested').input;
   return questions.slice(0, MAX_LISTED.questions).map(({ question, options }) => ({
-    question: truncate(question, MAX_LISTED.question),
-    options: options.slice(0, MAX_LISTED.options).map(describeOption),
+    question: truncate(show(question), MAX_LISTED.question),
+    options: options.slice(0, MAX_LISTED.options).map((option) => show(describeOption(option))),
     omitted: Math.max(0, options.length - MAX_LISTED.options),
   }));
 }

@@ -3,7 +3,7 @@ import type { DeliveryConfig } from '../config.ts';
 import type { Tables } from '../database/database.ts';
 import type { Outbox, PublishedKeys } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
-import { isDeliverable, isLeftToCaller, isTarget, lifetime } from '../notifications/channel-decision.ts';
+import { isDeliverable, isTarget, lifetime, mayQueue } from '../notifications/channel-decision.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
 import { selectFromKeys } from '../notifications/read-publications.ts';
@@ -106,6 +106,7 @@ function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, params: Params<
     'Notification.status',
     'Notification.createdAt',
     'Notification.skippedChannels',
+    'Notification.byTask',
   ]);
 }
 
@@ -159,8 +160,8 @@ function selectSuperseded(
     .select(sql<'settled'>`'settled'`.as('reason'));
 }
 
-/** Selects the targets of a published notification in the channels that are configured, that its user enables, and that
- * were not left to the caller when it was published. */
+/** Selects the targets of a published notification in the channels that are configured, that its user enables, and
+ * that the decision at its publication allows. */
 function selectTargets({
   param,
 }: Params<Input>): RawBuilder<Pick<Delivery, 'channel' | 'target' | 'provider'>> {
@@ -172,7 +173,7 @@ function selectTargets({
     sql`select ${sql.lit(channel)}, ${target} from ${sql.table(table)}
       where ${param(channel, 'bool')} and ${sql.ref(`${table}.userId`)} = ${sql.ref('published.userId')}
         and ${isTarget[channel]} and ${isChannelEnabled(channel)}
-        and not ${isLeftToCaller(channel, sql.ref<number>('published.skippedChannels'))}`;
+        and ${mayQueue(channel, sql.ref<number>('published.skippedChannels'), sql.ref('published.byTask'))}`;
   return sql`(${select('email', 'Contact', sql`'', 'email'`)}
     union all ${select('chat', 'Contact', sql`'', 'chat'`)}
     union all ${select('push', 'PushSubscription', sql`id, host`)})`;

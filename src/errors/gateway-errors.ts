@@ -103,7 +103,7 @@ export const conflictReasons = {
   ID_REUSED: 'A record with the same ID and other content is stored.',
   STALE_VERSION: 'The version is no longer current. Read the record again.',
   NOT_REFRESHABLE: 'The token pair has no refresh token. Its user must connect the editor again.',
-  LIMIT_REACHED: 'The user has the maximum number of such records.',
+  LIMIT_REACHED: 'The user, or the task, has the maximum number of such records.',
   NOT_CONFIGURED: 'The gateway is not configured for the operation.',
   CURSOR_EXPIRED:
     'The cursor is from before the oldest stored event, or from before the database was restored.',

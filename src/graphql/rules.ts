@@ -48,16 +48,19 @@ function boundedRule(max: number) {
 
 /** The description and the rule of a line of text with a maximum length. */
 export function boundedLine(description: string, max: number) {
-  const { validate, ...field } = boundedText(`${description} Must not contain line breaks.`, max);
+  const { validate, ...field } = boundedText(
+    `${description} Must not contain line breaks or characters that reorder text (U+202A to U+202E, U+2066 to U+2069).`,
+    max,
+  );
   return { ...field, validate: { schema: validate.schema.refine(isLine, LINE_MESSAGE) } };
 }
 
 /**
- * An `http` or `https` URL. The default of every `URL` argument. Clients may render it as a link, and URLs of other
+ * An `http` or `https` URL without a user name. The default of every `URL` argument. Clients may render it as a link, and URLs of other
  * schemes could run code.
  */
 export const urlRule = {
-  schema: boundedRule(MAX_LENGTH.url).refine(isLinkUrl, 'must be an http or https URL'),
+  schema: boundedRule(MAX_LENGTH.url).refine(isLinkUrl, 'must be an http or https URL without a user name'),
 };
 
 function secretRuleFor(schema: z.ZodType, message: string) {

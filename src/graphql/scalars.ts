@@ -61,7 +61,8 @@ export const EmailAddress = new GraphQLScalarType<Secret, string>({
 /** The `http` or `https` URL of a link. */
 export const LinkURL = new GraphQLScalarType<string, string>({
   name: 'URL',
-  description: 'An `http` or `https` URL of at most 2,048 characters. Clients can render it as a link.',
+  description:
+    'An `http` or `https` URL of at most 2,048 characters, without a user name and password. Clients can render it as a link.',
   specifiedByURL: 'https://url.spec.whatwg.org/#valid-url-string',
   parseValue(value) {
     if (typeof value !== 'string') throw new TypeError('must be a string');

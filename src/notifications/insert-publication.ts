@@ -4,7 +4,6 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import {
-  isOpenRequest,
   isUnsettled,
   type Settlement,
   selectEventType,
@@ -15,6 +14,7 @@ import { decideChannels } from './channel-decision.ts';
 import type { Notification } from './notification.entity.ts';
 import { draftContent, type NotificationDraft } from './notification-draft.ts';
 import { recordEvents } from './record-events.ts';
+import { isWithinBudget, selectTaskCode } from './task-budget.ts';
 import { changeTime } from './update-with-revisions.ts';
 
 type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> & {
@@ -35,9 +35,6 @@ type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> 
 
 type InsertionParams = Params<Insertion>;
 
-/** `maxOpen` is the number of open requests, besides those that it supersedes, with which a task can have no other. */
-type LimitedParams = Params<Insertion & { maxOpen: number }>;
-
 /**
  * Stores a draft and returns the user's new revision. Returns no row if a notification with the same ID and content is
  * stored already. Each step reads from the previous one, which fixes their order. Other content under the same ID
@@ -56,13 +53,22 @@ type LimitedParams = Params<Insertion & { maxOpen: number }>;
  */
 export const insertPublication = defineStatement((db, params: InsertionParams) => insert(db, params));
 
-/** Does the same. Returns no row either if the task has too many open requests. */
-export const insertWithinLimit = defineStatement((db, params: LimitedParams) =>
-  insert(db, params, isWithinLimit(db, params)),
+/** Does the same for a task token. Returns no row either if the task has used up its budget. */
+export const insertWithinBudget = defineStatement((db, params: InsertionParams) =>
+  insert(db, params, {
+    isAllowed: isWithinBudget(db, params),
+    taskCode: selectTaskCode(db, params),
+    byTask: sql.lit(true),
+  }),
 );
 
-function insert(db: Kysely<Tables>, params: InsertionParams, isAllowed = sql<boolean>`true`) {
-  return insertDraft(supersede(decide(db, params, isAllowed), params), params)
+/** Whether the draft may be stored, the code of the reason why it is delivered over no channel, and its `byTask`. */
+type TaskRules = Record<'isAllowed' | 'byTask', RawBuilder<boolean>> & { taskCode: RawBuilder<number> };
+
+const noTask: TaskRules = { isAllowed: sql.lit(true), taskCode: sql.lit(0), byTask: sql.lit(false) };
+
+function insert(db: Kysely<Tables>, params: InsertionParams, rules = noTask) {
+  return insertDraft(supersede(decide(db, params, rules), params), params, rules)
     .with('events', (db) =>
       recordEvents(
         db,
@@ -79,7 +85,7 @@ function insert(db: Kysely<Tables>, params: InsertionParams, isAllowed = sql<boo
 }
 
 /** Decides the resolution with which the draft arrives, null if it is active, unless the same notification is stored. */
-function decide(db: Kysely<Tables>, params: InsertionParams, isAllowed: RawBuilder<boolean>) {
+function decide(db: Kysely<Tables>, params: InsertionParams, { isAllowed, taskCode }: TaskRules) {
   const { param } = params;
   return (
     db
@@ -97,7 +103,7 @@ function decide(db: Kysely<Tables>, params: InsertionParams, isAllowed: RawBuild
       // Otherwise, PostgreSQL reads a value again for each later use of it.
       .with(
         (cte) => cte('basis').materialized(),
-        (db) => readBasis(db, params).where(isAllowed),
+        (db) => readBasis(db, params).select(taskCode.as('taskCode')).where(isAllowed),
       )
       .with('timed', (db) =>
         db
@@ -112,7 +118,7 @@ function decide(db: Kysely<Tables>, params: InsertionParams, isAllowed: RawBuild
       .with('decided', (db) =>
         db
           .selectFrom('timed')
-          .select(['revision', 'occurred', 'changed'])
+          .select(['revision', 'occurred', 'changed', 'taskCode'])
           .select(
             sql<
               string | null
@@ -163,23 +169,6 @@ function readBasis(
       // request that began earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
       sql<Time>`greatest(${param('now', 'timestamptz')}, ${sql.ref('lastChange')})`.as('changed'),
     ]);
-}
-
-/** Whether a task may have another open request. An ID that is taken by other content must violate the primary key. */
-function isWithinLimit(db: Kysely<Tables>, { param }: LimitedParams): RawBuilder<boolean> {
-  const { ref } = sql;
-  const occurredAt = param('occurredAt', 'timestamptz');
-  const ofUser = db.selectFrom('Notification').where('userId', '=', param('userId'));
-  const open = ofUser
-    .where('taskId', '=', param('taskId'))
-    .where(isOpenRequest)
-    .where(
-      sql<boolean>`not exists (select from unsettled where unsettled.id = ${ref('Notification.id')}
-        and (${occurredAt} is null or ${ref('unsettled.occurredAt')} <= ${occurredAt}))`,
-    )
-    .select((eb) => eb.fn.countAll<number>().as('count'));
-  const known = ofUser.where('id', '=', param('id')).select('id');
-  return sql`(not ${param('isRequest', 'bool')} or ${param('maxOpen', 'int')} > ${open} or exists ${known})`;
 }
 
 type Unsettled = Pick<Notification, 'id' | 'taskId' | 'createdAt' | 'occurredAt' | 'updatedAt'> & Settlement;
@@ -234,11 +223,12 @@ function supersede(db: ReturnType<typeof decide>, { param }: InsertionParams) {
     );
 }
 
-function insertDraft(db: ReturnType<typeof supersede>, { param }: InsertionParams) {
+function insertDraft(db: ReturnType<typeof supersede>, { param }: InsertionParams, { byTask }: TaskRules) {
   const decision = decideChannels({
     userId: param('userId'),
     kind: param('kind'),
     providers: param('providers', 'text[]'),
+    taskCode: sql.ref('taskCode'),
   });
   return db.with('inserted', (db) =>
     db
@@ -249,6 +239,7 @@ function insertDraft(db: ReturnType<typeof supersede>, { param }: InsertionParam
         'payload',
         'payloadSize',
         'skippedChannels',
+        'byTask',
         ...draftContent,
         'revision',
         'status',
@@ -270,6 +261,7 @@ function insertDraft(db: ReturnType<typeof supersede>, { param }: InsertionParam
           param('payload', 'json').as('payload'),
           param('payloadSize', 'int').as('payloadSize'),
           decision.as('skippedChannels'),
+          byTask.as('byTask'),
           ...draftContent.map((name) => param(name).as(name)),
           sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
           sql`case when arrival is null then 'active' else 'resolved' end`.as('status'),

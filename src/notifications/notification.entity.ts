@@ -17,6 +17,8 @@ export const NotificationSchema = defineEntity({
     status: enumColumn(notificationStatuses),
     resolution: enumColumn(resolutions).strictNullable(),
     taskId: idColumn(),
+    /** Whether a task token published the notification, which counts for the task's limits: see task-budget.ts. */
+    byTask: p.boolean().default(false),
     taskName: textColumn().strictNullable(),
     projectId: idColumn(),
     projectName: textColumn().strictNullable(),

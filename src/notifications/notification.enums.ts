@@ -33,8 +33,12 @@ export type Resolution = (typeof resolutions)[number];
 /**
  * Why the gateway does not deliver a notification over a channel. Their order is stored: see channel-decision.ts.
  */
-export const skipReasons = ['no_target', 'channel_disabled', 'no_provider'] as const;
-export type SkipReason = (typeof skipReasons)[number];
+export const channelSkipReasons = ['no_target', 'channel_disabled', 'no_provider'] as const;
+
+/** Why the gateway delivers a notification of a task over no channel. Their order is stored, too. */
+export const taskSkipReasons = ['task_notifications_per_hour', 'task_requests_per_hour'] as const;
+
+export type SkipReason = (typeof channelSkipReasons)[number] | (typeof taskSkipReasons)[number];
 
 /** The status of a task that failed or responded. */
 export const taskStatuses = ['awaiting_input', 'errored'] as const;

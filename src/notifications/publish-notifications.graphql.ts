@@ -42,9 +42,6 @@ const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
   }),
 });
 
-/** The maximum number of open requests that a task token may publish. */
-const MAX_OPEN_OF_TASK = 20;
-
 const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
   description: 'A notification to publish.',
   fields: (t) => ({
@@ -207,8 +204,8 @@ builder.mutationFields((t) => ({
 
 /** Publishes notifications, and adds their IDs, which may be generated, to the log line of the request. */
 async function publish(context: Context, requests: readonly PublishRequest[]): Promise<Publication[]> {
-  const maxOpen = context.viewer.task ? MAX_OPEN_OF_TASK : null;
-  const publications = await publishNotifications(context, requests, context.now, maxOpen);
+  const byTask = context.viewer.task !== undefined;
+  const publications = await publishNotifications(context, requests, context.now, byTask);
   for (const { notification, created } of publications) {
     const { userId, id, kind } = notification;
     context.published.push({ user: userId, notification: id, kind, created });
@@ -229,8 +226,8 @@ async function settleRepeated(context: Context, publication: Publication): Promi
 type PublishInput = typeof PublishNotificationInput.$inferInput;
 
 /**
- * Checks what a task token must not publish: an ID that another task could use, a link to a workspace, an approval that
- * no user gave, and any number of active notifications that are no requests, of which it may have few.
+ * Checks what a task token must not publish: an ID that another task could use, a link to a workspace, an answer that no
+ * user gave, and any number of active notifications that are no requests, of which it may have few.
  * @throws {ValidationError}
  */
 function checkTaskInput(
@@ -238,29 +235,21 @@ function checkTaskInput(
   { id, task: { workspaceId }, supersedes, onExpiry, payload }: PublishInput,
 ): void {
   const issues: ValidationIssue[] = [];
+  const refuse = (path: string[], message: string, value: unknown) =>
+    issues.push({ path: ['input', ...path], message, value });
   const prefix = `${encodeURIComponent(taskId)}:`;
-  if (id != null && !id.startsWith(prefix)) {
-    issues.push({
-      path: ['input', 'id'],
-      message: `must begin with "${prefix}" for a task token`,
-      value: id,
-    });
-  }
-  if (workspaceId != null) {
-    const path = ['input', 'task', 'workspaceId'];
-    issues.push({ path, message: 'must be omitted for a task token', value: workspaceId });
-  }
+  if (id != null && !id.startsWith(prefix))
+    refuse(['id'], `must begin with "${prefix}" for a task token`, id);
+  const omitted = 'must be omitted for a task token';
+  if (workspaceId != null) refuse(['task', 'workspaceId'], omitted, workspaceId);
+  if (onExpiry != null) refuse(['onExpiry'], omitted, onExpiry);
   if (
     supersedes !== 'task_and_kind' &&
     supersedes != null &&
     !asksUser(toContent(payload, ['input', 'payload']))
   ) {
     const message = 'must be TASK_AND_KIND for a task token, because the notification asks for no answer';
-    issues.push({ path: ['input', 'supersedes'], message, value: supersedes });
-  }
-  if (onExpiry?.plan?.decision === 'approve') {
-    const path = ['input', 'onExpiry', 'plan', 'decision'];
-    issues.push({ path, message: 'must not be APPROVE for a task token', value: onExpiry.plan.decision });
+    refuse(['supersedes'], message, supersedes);
   }
   if (issues.length > 0) throw new ValidationError(issues);
 }

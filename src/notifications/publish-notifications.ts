@@ -13,11 +13,12 @@ import { type Time, toMilliseconds } from '../values/time.ts';
 import { asksUser, findAnswerExcess } from './answers/answer.ts';
 import { findSlot } from './answers/slot.ts';
 import { listEnabled, listLeftToCaller } from './channel-decision.ts';
-import { insertPublication, insertWithinLimit } from './insert-publication.ts';
+import { insertPublication, insertWithinBudget } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import { hasNotification } from './notifications.ts';
 import { readPublications } from './read-publications.ts';
+import { MAX_BYTES, OPEN_MESSAGE, removeForRoom, STORED_MESSAGE } from './task-budget.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
 export type PublishRequest = { userId: string; draft: NotificationDraft; path: readonly (string | number)[] };
@@ -42,19 +43,19 @@ export type NotificationDependencies = ChangeDependencies & { readonly outbox: O
  * ones of its task and kind, or of its slot, and withdraws their open requests. It supersedes none and is itself stored
  * as resolved if a notification of its slot with a later `occurredAt` is stored already, or if it occurred at or before
  * the time up to which `resolveNotifications` resolved that task and kind.
- * @param maxOpen the number of open requests that a task may have; null without a limit
- * @throws {ConflictError} if a notification with the same ID and other content exists, or if a task has too many
- *   open requests
+ * @param byTask whether a task token publishes them, which has a budget: see task-budget.ts
+ * @throws {ConflictError} if a notification with the same ID and other content exists, or if the task has used up its
+ *   budget
  * @throws {ValidationError} if a draft expires in the past or is too large
  */
 export async function publishNotifications(
   { database, announce, outbox }: NotificationDependencies,
   requests: readonly PublishRequest[],
   now: Time,
-  maxOpen: number | null = null,
+  byTask = false,
 ): Promise<Publication[]> {
   if (requests.length === 0) return [];
-  await refuseUnlessStored(database, requests);
+  await refuseUnlessStored(database, requests, byTask);
   const providers = [...outbox.channels];
   const drafts = requests.map(({ userId, draft: { supersedes, onExpiry, ...draft }, path }) => {
     const payload = JSON.stringify(draft.payload);
@@ -75,19 +76,19 @@ export async function publishNotifications(
   });
   const users = drafts.map(({ userId }) => userId);
   const ids = drafts.map(({ id }) => id);
-  const [inserted, stored] = await transaction(database, users, (run) =>
+  const insert = byTask ? insertWithinBudget : insertPublication;
+  const [inserted, stored, , removals] = await transaction(database, users, (run) =>
     Promise.all([
       Promise.all(
         drafts.map((draft, index) => {
           const toShown = (error: Error) =>
             isConflict(error) ? createConflictError(requests[index], draft.id) : error;
-          return maxOpen === null
-            ? run(insertPublication, draft, toShown)
-            : run(insertWithinLimit, { ...draft, maxOpen }, toShown);
+          return run(insert, draft, toShown);
         }),
       ),
       run(readPublications, { users, ids }),
       outbox.queuePublished(run, { users, ids }, now),
+      Promise.all(byTask ? drafts.map((draft) => run(removeForRoom, draft)) : []),
     ]),
   );
   const revisions = new Map<string, number>();
@@ -100,7 +101,7 @@ export async function publishNotifications(
   }
   return drafts.map(({ userId, id }, index) => {
     const row = stored.find((row) => row.userId === userId && row.id === id);
-    if (row === undefined) throw createLimitError(maxOpen);
+    if (row === undefined) throw createLimitError(removals[index]?.[0]);
     const { isDeliverable, ...notification } = row;
     const { skippedChannels } = notification;
     return {
@@ -117,9 +118,13 @@ export async function publishNotifications(
  * find it, and earlier versions stored larger ones.
  * @throws {ValidationError} if there are any
  */
-async function refuseUnlessStored(database: Database, requests: readonly PublishRequest[]): Promise<void> {
+async function refuseUnlessStored(
+  database: Database,
+  requests: readonly PublishRequest[],
+  byTask: boolean,
+): Promise<void> {
   const refused = requests.flatMap((request) => {
-    const issues = findDraftIssues(request);
+    const issues = findDraftIssues(request, byTask);
     return issues.length > 0 ? { request, issues } : [];
   });
   const found = await Promise.all(
@@ -136,23 +141,34 @@ async function refuseUnlessStored(database: Database, requests: readonly Publish
   if (issues.length > 0) throw new ValidationError(issues);
 }
 
-function findDraftIssues({ draft, path }: PublishRequest): ValidationIssue[] {
+function findDraftIssues({ draft, path }: PublishRequest, byTask: boolean): ValidationIssue[] {
   const { expiresAt, payload, onExpiry } = draft;
   const isExpired = expiresAt !== null && toMilliseconds(expiresAt) <= Date.now();
   const messages = [
     { name: 'expiresAt', value: expiresAt, message: isExpired ? 'must be in the future' : undefined },
-    { name: 'payload', value: payload, message: findExcess(JSON.stringify(payload)) },
+    {
+      name: 'payload',
+      value: payload,
+      message: findExcess(
+        JSON.stringify(payload),
+        byTask && !asksUser(draft) ? MAX_BYTES.payload : undefined,
+      ),
+    },
     { name: 'onExpiry', value: onExpiry, message: onExpiry ? findAnswerExcess(onExpiry) : undefined },
+    {
+      name: [],
+      value: draft,
+      message: byTask ? findExcess(JSON.stringify(draft), MAX_BYTES.draft) : undefined,
+    },
   ];
   return messages.flatMap(({ name, value, message }) =>
-    message === undefined ? [] : { path: [...path, name], message, value },
+    message === undefined ? [] : { path: path.concat(name), message, value },
   );
 }
 
-function createLimitError(maxOpen: number | null): Error {
-  return maxOpen === null
-    ? new Error('A published notification was not found.')
-    : new ConflictError('LIMIT_REACHED', `The task has ${maxOpen} open requests, which is the maximum.`);
+function createLimitError(task: { isFull: boolean } | undefined): Error {
+  if (task === undefined) return new Error('A published notification was not found.');
+  return new ConflictError('LIMIT_REACHED', task.isFull ? STORED_MESSAGE : OPEN_MESSAGE);
 }
 
 /** Whether an error means that the ID exists with other content. A draft with the same content is not inserted. */

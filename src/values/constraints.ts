@@ -64,9 +64,9 @@ const MAX_CONTENT_BYTES = 65_536;
 /** The description of this limit. */
 export const contentSizeNote = 'At most 64 KiB (65,536 bytes) as JSON in UTF-8, without spaces.';
 
-/** Returns the message for a payload or an answer that is too large, given its JSON. */
-export function findExcess(json: string): string | undefined {
+/** Returns the message for a payload, an answer or another input that is too large, given its JSON. */
+export function findExcess(json: string, maxBytes = MAX_CONTENT_BYTES): string | undefined {
   const bytes = Buffer.byteLength(json);
-  if (bytes <= MAX_CONTENT_BYTES) return undefined;
-  return `must have at most ${MAX_CONTENT_BYTES} bytes as JSON, and has ${bytes}`;
+  if (bytes <= maxBytes) return undefined;
+  return `must have at most ${maxBytes} bytes as JSON, and has ${bytes}`;
 }

@@ -62,9 +62,14 @@ export function isWithinLength(text: string, max: number): boolean {
   return text.length <= max || [...text.slice(0, 2 * max + 1)].length <= max;
 }
 
-/** Whether a string is an `http` or `https` URL. */
+/**
+ * Whether a string is an `http` or `https` URL without a user name and password, which can look like the host:
+ * `https://github.com@example.net/`.
+ */
 export function isLinkUrl(text: string): boolean {
-  return /^https?:\/\/[^\s\p{Cc}]+$/iu.test(text) && URL.canParse(text);
+  if (!/^https?:\/\/[^\s\p{Cc}]+$/iu.test(text)) return false;
+  const url = URL.parse(text);
+  return url !== null && url.username === '' && url.password === '';
 }
 
 /** Shortens a string to at most `max` UTF-16 code units, the last of which is then `…`. Cuts no character in two. */

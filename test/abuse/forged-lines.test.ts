@@ -106,3 +106,110 @@ test.each([
 ])('%j becomes the line %j', (text, line) => {
   expect(toLine(text)).toBe(line);
 });
+
+/** What code in a workspace could write to make its user follow a link. */
+const LINKS = [
+  'https://evil.example.com/login?a=1',
+  'HTTP://EVIL.EXAMPLE.COM',
+  'http://203.0.113.7/',
+  'http://[2001:db8::1]/',
+  '203.0.113.7:80/login',
+  'http://localhost:3000',
+  'ftp://evil.example.com/file',
+  's3://bucket/key',
+  '//evil.example.com/',
+  'www.evil.example.com',
+  'www.123',
+  'evil.com',
+  'evil.co.uk/path',
+  'README.md',
+  'b\u00fccher.de',
+  'xn--bcher-kva.de',
+  'evil\u3002com',
+  'evil\uff0ecom',
+  'evil.\u200bcom',
+  'e\u00advil.com',
+  'evil.com:443/path',
+  'alice@evil.com',
+  'mailto:alice@evil.com',
+  'mailto:alice@localhost',
+  'tel:+15550100',
+  'javascript:alert(1)',
+  '<https://evil.com|Open the notification>',
+  '[Open](https://evil.com)',
+  '<a href="https://evil.com">Open</a>',
+  '\\\\server\\share',
+  '&lt;https://evil.com&gt;',
+];
+
+/** The links that a program which looks for them in plain text makes clickable, besides those of the gateway. */
+async function findLinks(text: string): Promise<string[]> {
+  const { textAsHtml = '' } = await simpleParser(
+    Buffer.concat([Buffer.from('Content-Type: text/plain; charset=utf-8\r\n\r\n'), Buffer.from(text)]),
+  );
+  const links = [...textAsHtml.matchAll(/<a href="([^"]*)"/g)].map(([, url = '']) => url);
+  return links.filter((url) => !/^https:\/\/(app|gateway)\.example\.com\//.test(url));
+}
+
+/** Puts text into everything that a task writes. */
+const writeEverywhere = (text: string, kind: 'plan' | 'question', byTask: boolean): Message =>
+  describe({
+    byTask,
+    title: text,
+    taskName: text,
+    projectName: text,
+    ...(kind === 'plan'
+      ? { kind: 'plan_requested', payload: { toolId: 'tool', input: { summary: text, plan: text } } }
+      : {
+          kind: 'question_requested',
+          payload: {
+            toolId: 'tool',
+            input: { questions: [{ question: text, options: [{ label: text, description: text }] }] },
+          },
+        }),
+  });
+
+/** The texts that reach the user: the parts of an email without the links of the gateway, and a chat message. */
+async function listTexts(message: Message): Promise<string[]> {
+  const { text = '', html, subject = '' } = await receive(message);
+  return [text, String(html).replaceAll(/<[^>]*>/g, ' '), subject, formatMessage(message)];
+}
+
+test.each(LINKS)('%j of a task token is no link in mail and chat', async (link) => {
+  for (const kind of ['plan', 'question'] as const) {
+    const texts = await listTexts(writeEverywhere(`See ${link} (${link}), x${link}`, kind, true));
+    for (const text of texts) {
+      expect(await findLinks(text)).toEqual([]);
+      expect(text.replaceAll(/https:\/\/(app|gateway)\.example\.com\/\S*/g, '')).not.toMatch(
+        /[a-z]:\/\/|\w[.\u3002\uff0e\uff61][a-z\u200b]|www\.\S|(mailto|tel|javascript):\S|\\\\\S/i,
+      );
+    }
+  }
+});
+
+test('whatever a task token writes, a program finds no link in it', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.oneof(arbitraryCharacter, fc.constantFrom(...LINKS, '.', ':', '/', '@', ' ', 'com', 'www')),
+      ),
+      async (parts) => {
+        for (const text of await listTexts(writeEverywhere(`x${parts.join('')}`, 'question', true)))
+          expect(await findLinks(text)).toEqual([]);
+      },
+    ),
+  );
+});
+
+test('what the platform publishes keeps its links', async () => {
+  const texts = await listTexts(writeEverywhere('See https://docs.example.com/a', 'plan', false));
+  for (const text of texts) expect(await findLinks(text)).toContain('https://docs.example.com/a');
+});
+
+test.each([
+  'It is 10:30. Version 1.2.3 of .env is 3.5 times faster (see below): done!',
+  'Ratio 1:2\nsecond line, e\u2026',
+])('text without links stays as it is: %j', (text) => {
+  const summary = { toolId: 'tool', input: { summary: text, plan: '' } };
+  expect(describe({ byTask: true, payload: summary }).details).toBe(text);
+});

@@ -539,17 +539,6 @@ describe('a task token', () => {
     expect((await asTask(id, {})).data.publishNotification.created).toBe(true);
   });
 
-  test('must not publish a default that approves', async () => {
-    const { id } = task();
-    const input = { expiresInSeconds: 60 };
-
-    expect(extensionsOf(await asTask(id, { ...input, onExpiry: answers.approve }))).toMatchObject({
-      code: 'VALIDATION_FAILED',
-      errors: [{ location: 'input.onExpiry.plan.decision', value: 'APPROVE' }],
-    });
-    expect((await asTask(id, { ...input, onExpiry: answers.reject })).errors).toEqual([]);
-  });
-
   test('acknowledges answers of its own task only', async () => {
     const own = task();
     const { id } = await publish(gateway, 'alice', 'plan_requested', { task: own });

@@ -73,9 +73,12 @@ describe.each<[location: string, max: number, send: (text: string) => ReturnType
   });
 });
 
-test.each(['\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029'])('a title rejects %j', async (lineBreak) => {
-  expect(await publishWith({ title: `One${lineBreak}Two` })).toEqual([
-    { location: 'input.title', message: 'must not contain line breaks' },
+test.each([
+  ...['\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029'],
+  ...['\u202a', '\u202b', '\u202c', '\u202d', '\u202e', '\u2066', '\u2067', '\u2068', '\u2069'],
+])('a title rejects %j', async (character) => {
+  expect(await publishWith({ title: `One${character}Two` })).toEqual([
+    { location: 'input.title', message: 'must not contain line breaks or characters that reorder text' },
   ]);
 });
 
@@ -85,6 +88,7 @@ describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
   test.each([
     'https://git.example/acme/shop/pulls/1?tab=files#top',
     'http://localhost:3000/',
+    'https://git.example/@acme/shop:8080?user=a@example.com',
     'HTTPS://GIT.EXAMPLE/',
     `https://git.example/${'x'.repeat(2048 - 20)}`,
   ])('accepts %.40s', async (url) => {
@@ -107,10 +111,13 @@ describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
     'https://git.example/a b',
     ' https://git.example/',
     'https://git.example:99999/',
+    'https://github.com@git.example/',
+    'https://github.com:443@git.example/',
+    'https://:secret@git.example/',
     '',
   ])('rejects %j', async (url) => {
     expect(await publishWith({ [field]: url })).toEqual([
-      { location, message: 'must be an http or https URL' },
+      { location, message: 'must be an http or https URL without a user name' },
     ]);
   });
 

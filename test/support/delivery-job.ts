@@ -27,6 +27,7 @@ export const data: DeliveryData = {
   channel: 'chat',
   target: '',
   ...plan,
+  byTask: false,
   title: 'Add a login page',
   previewText: null,
   taskName: 'Login',

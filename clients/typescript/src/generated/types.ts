@@ -62,7 +62,11 @@ export type DeliveryReason =
   /** The address, chat member or push subscription was removed or suspended. */
   | 'TARGET_REMOVED'
   /** The push subscription cannot be decrypted. */
-  | 'TARGET_UNREADABLE';
+  | 'TARGET_UNREADABLE'
+  /** A task token published the notification, and 12 of its task that were no requests had been sent within an hour. */
+  | 'TASK_NOTIFICATIONS_PER_HOUR'
+  /** A task token published the request, and 30 requests of its task had been sent within an hour. */
+  | 'TASK_REQUESTS_PER_HOUR';
 
 /** The state of a delivery. */
 export type DeliveryState =
