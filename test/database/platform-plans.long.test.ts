@@ -36,7 +36,7 @@ beforeAll(async () => {
        select 'user-' || n % 1000, 'n-' || n, n,
               (array['plan_requested', 'question_requested', 'task_response_ready'])[n % 3 + 1],
               (array['active', 'dismissed'])[n % 2 + 1], 'task-' || n, 'p-' || n % 7, 'A title', '{}',
-              case when n % 5 = 0 then 21 end, 'none', now(), now() - n * interval '500 ms', now()
+              case when n % 5 = 0 then 21 else 0 end, 'none', now(), now() - n * interval '500 ms', now()
          from generate_series(1, $1::int) n`,
       [MANY],
     );
