@@ -1,4 +1,4 @@
-/** Keys of PostgreSQL advisory locks. They never change, because gateways of two versions may share a database. */
+/** Keys of PostgreSQL advisory locks. They never change, because processes of several versions may use a database. */
 export const advisoryLocks = {
   /** Held by the process that runs the embedded server. */
   embeddedServer: 7_204_981,

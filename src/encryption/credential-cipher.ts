@@ -12,7 +12,7 @@ export type CredentialOwner = { userId: string; version: string };
 /** Encrypts and decrypts token pairs. */
 export type CredentialCipher = BoundCipher<TokenPair, CredentialOwner>;
 
-/** A secret or null. Null is an empty string in the encrypted JSON, because earlier versions require a string. */
+/** A secret or null. Null is an empty string in the encrypted JSON. */
 const secretOrEmpty = z.codec(z.string(), z.instanceof(Secret).nullable(), {
   decode: (text) => (text === '' ? null : new Secret(text)),
   encode: (secret) => secret?.reveal() ?? '',

@@ -28,7 +28,7 @@ async function decrypt(ciphertext: string, of = owner, by = cipher) {
   return [accessToken.reveal(), refreshToken?.reveal() ?? null];
 }
 
-test('a pair without a refresh token has an empty one when encrypted, which version 0.2.0 can read', async () => {
+test('a pair without a refresh token has an empty one when encrypted', async () => {
   const ciphertext = await cipher.encrypt({ accessToken: new Secret('access'), refreshToken: null }, owner);
 
   expect(await decrypt(ciphertext)).toEqual(['access', null]);
