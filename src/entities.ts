@@ -8,7 +8,6 @@ import { PlatformEventSchema, PlatformFeedSchema } from './platform-events/platf
 import { DatabaseEpochSchema } from './revisions/database-epoch.entity.ts';
 import { UserRevisionSchema } from './revisions/user-revision.entity.ts';
 import { StatisticsSchema } from './statistics/statistics.entity.ts';
-import { UserStatisticsSchema } from './statistics/user-statistics.entity.ts';
 import { WorkspaceDeletionSchema, WorkspaceSchema } from './workspaces/workspace.entity.ts';
 
 /** Every table of the gateway. */
@@ -27,7 +26,6 @@ export const entities = [
   PlatformEventSchema,
   PlatformFeedSchema,
   StatisticsSchema,
-  UserStatisticsSchema,
 ];
 
 /** The records whose changes increment a revision of their user, and the revisions. MikroORM only reads them. */

@@ -26,7 +26,6 @@ import './notifications/publish-notifications.graphql.ts';
 import './notifications/resolve-notifications.graphql.ts';
 import './notifications/preferences/preferences.graphql.ts';
 import './platform-feed/platform-feed.graphql.ts';
-import './statistics/delivery-statistics.graphql.ts';
 import './statistics/statistics.graphql.ts';
 import './users/users.graphql.ts';
 import './users/delete-user.graphql.ts';

@@ -79,8 +79,7 @@ const restore = defineStatement((db, params: Params<EventInput & { id: string; n
         else ${ref('resolution')} end`,
       resolvedAt: sql<Time>`coalesce(${ref('resolvedAt')}, ${successor})`,
       dismissedAt: null,
-      // Later than `resolvedAt`, so that the statistics do not take it for the resolution.
-      updatedAt: sql<Time>`greatest(${changeTime(param('now'))}, ${successor} + interval '1 ms')`,
+      updatedAt: sql<Time>`greatest(${changeTime(param('now'))}, ${successor})`,
     }))
     .where('userId', '=', param('userId'))
     .whereRef('Notification.id', '=', 'dismissed.id')

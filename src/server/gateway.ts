@@ -11,7 +11,7 @@ import { startRetention } from '../notifications/retention.ts';
 import { startFeedRetention } from '../platform-feed/retention.ts';
 import { logConnection } from '../quota/limiters.ts';
 import { createServices, type Services } from '../services.ts';
-import { startSweeping } from '../statistics/sweep.ts';
+import { startCounting } from '../statistics/count.ts';
 import { createApp } from './app.ts';
 import { createConnections, timeouts as defaultTimeouts } from './connections.ts';
 import { listen } from './listen.ts';
@@ -68,7 +68,8 @@ export async function startGateway(config: Config, database: Database, log: Log,
 
 /**
  * Starts what runs independently of requests: fetching the key set, ending the streams of tokens that are no longer
- * valid, settling expired requests, deleting settled notifications and old platform events, and updating the statistics.
+ * valid, settling expired requests, deleting settled notifications and old platform events, and counting the records for
+ * the statistics.
  */
 function startPeriodicWork({ config, database, keySet, hub, shared, log }: Services) {
   const refreshing = keepRefreshing(keySet, log);
@@ -76,12 +77,12 @@ function startPeriodicWork({ config, database, keySet, hub, shared, log }: Servi
   const requests = startRequestSweep(shared, log);
   const retention = startRetention(shared, config.notificationRetentionDays, log);
   const feedRetention = startFeedRetention(database, log);
-  const sweeping = startSweeping(database, log);
+  const counting = startCounting(database, log);
   return {
     async stop(): Promise<void> {
       refreshing.stop();
       tokens.stop();
-      await Promise.all([requests.stop(), retention.stop(), feedRetention.stop(), sweeping.stop()]);
+      await Promise.all([requests.stop(), retention.stop(), feedRetention.stop(), counting.stop()]);
     },
   };
 }

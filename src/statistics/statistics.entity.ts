@@ -1,6 +1,18 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { idColumn, timeColumn } from '../database/columns.ts';
-import type { Counts } from './counts.ts';
+import { timeColumn } from '../database/columns.ts';
+import type { ShownDeliveryState } from '../delivery/delivery.enums.ts';
+import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
+
+/** The numbers of the records of all users. Groups without records are omitted. */
+export type Counts = {
+  notifications: { kind: NotificationKind; status: NotificationStatus; count: number }[];
+  workspaces: { status: WorkspaceStatus; count: number }[];
+  /** Stored pairs by the key that encrypts them. */
+  editorCredentials: { keyId: string; needsReauth: boolean; count: number }[];
+  deliveries: { channel: DeliveryChannel; state: ShownDeliveryState; count: number }[];
+};
 
 export const StatisticsSchema = defineEntity({
   name: 'Statistics',
@@ -8,15 +20,11 @@ export const StatisticsSchema = defineEntity({
   properties: {
     /** Always true, so that the table has one row. */
     isOnly: p.boolean().primary().default(true),
-    /** The sums of the counts of all users. */
-    counts: p.json<Counts>().defaultRaw(`'{}'`),
-    /** `counts` include all changes that were committed before this time. Null until all users were counted once. */
+    /** Null until all records were counted once, as `asOf`. */
+    counts: p.json<Counts>().strictNullable(),
+    /** The counts are those of the changes that were committed before this time. */
     asOf: timeColumn().strictNullable(),
-    /** When the current sweep began. Null between two sweeps. */
-    sweepStartedAt: timeColumn().strictNullable(),
-    /** The current sweep has counted the users up to this ID. */
-    sweptTo: idColumn().default(''),
-    /** When the next step of a sweep is due. */
+    /** When the records are counted next. Whoever counts them postpones it first, so that nobody else does. */
     dueAt: timeColumn().defaultRaw('now()'),
   },
   checks: [{ name: 'statistics_one_row', expression: '"is_only"' }],

@@ -1,125 +1,56 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { getKysely } from '../database/database.ts';
-import { type ShownDeliveryState, shownDeliveryStates } from '../delivery/delivery.enums.ts';
+import { shownDeliveryStates } from '../delivery/delivery.enums.ts';
 import { type CredentialState, credentialStates } from '../editor-auth/editor-auth.enums.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
-import {
-  type NotificationKind,
-  type NotificationStatus,
-  notificationKinds,
-  notificationStatuses,
-} from '../notifications/notification.enums.ts';
-import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
+import { notificationKinds, notificationStatuses } from '../notifications/notification.enums.ts';
+import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
-import { type WorkspaceStatus, workspaceStatuses } from '../workspaces/workspace.enums.ts';
-import type { Counts } from './counts.ts';
-import { StatisticsSchema } from './statistics.entity.ts';
+import { type Counts, StatisticsSchema } from './statistics.entity.ts';
 
 /** The counts of the records of all users. They include all changes that were committed before `asOf`. */
 export type Totals = { counts: Counts; asOf: Time };
 
-/** Reads the counts of all users; `null` until all users were counted once. */
+/** Reads the latest counts; `null` until all records were counted once. */
 export async function readTotals(em: EntityManager): Promise<Totals | null> {
   const found = await em.findOne(StatisticsSchema, { isOnly: true }, { fields: ['counts', 'asOf'] });
-  return found?.asOf ? { counts: found.counts, asOf: found.asOf } : null;
-}
-
-type NotificationCount = { kind: NotificationKind; status: NotificationStatus; count: number };
-
-/** Lists the numbers of notifications by kind and status. Combinations without any are omitted. */
-export function listNotificationCounts(totals: Totals): NotificationCount[] {
-  return countNotifications(totals).filter(isAny);
-}
-
-function countNotifications({ counts }: Totals): NotificationCount[] {
-  return notificationKinds.flatMap((kind) =>
-    notificationStatuses
-      .toSorted()
-      .map((status) => ({ kind, status, count: counts[`notifications/${kind}/${status}`] ?? 0 })),
-  );
-}
-
-/** Lists the numbers of workspaces by status. Statuses without any are omitted. */
-export function listWorkspaceCounts({ counts }: Totals): { status: WorkspaceStatus; count: number }[] {
-  return workspaceStatuses
-    .toSorted()
-    .map((status) => ({ status, count: counts[`workspaces/${status}`] ?? 0 }))
-    .filter(isAny);
-}
-
-/** The number of deliveries in a state. */
-export type DeliveryCount = { channel: DeliveryChannel; state: ShownDeliveryState; count: number };
-
-/** Lists the numbers of deliveries by channel and state. Combinations without any are omitted. */
-export function listDeliveryCounts(totals: Totals): DeliveryCount[] {
-  return countDeliveries(totals).filter(isAny);
-}
-
-function countDeliveries({ counts }: Totals): DeliveryCount[] {
-  return deliveryChannels
-    .toSorted()
-    .flatMap((channel) =>
-      shownDeliveryStates
-        .toSorted()
-        .map((state) => ({ channel, state, count: counts[`deliveries/${channel}/${state}`] ?? 0 })),
-    );
-}
-
-function isAny({ count }: { count: number }): boolean {
-  return count > 0;
+  return found?.counts && found.asOf ? { counts: found.counts, asOf: found.asOf } : null;
 }
 
 /** The number of stored credentials in a state. */
 export type CredentialCount = { state: CredentialState; count: number };
 
 /** Lists the numbers of stored credentials in each state. A credential is unreadable if the cipher lacks its key. */
-export async function listCredentialCounts(
-  em: EntityManager,
-  { counts }: Totals,
-  cipher: CredentialCipher,
-): Promise<CredentialCount[]> {
-  const sums: Record<CredentialState, number> = { connected: 0, needs_reauth: 0, unreadable: 0 };
-  for (const state of ['connected', 'needs_reauth'] as const) {
-    const prefix = `editorCredentials/${state}/`;
-    for (const [group, count] of Object.entries(counts).filter(([name]) => name.startsWith(prefix))) {
-      const keyId = group.slice(prefix.length);
-      const isUnreadable = !cipher.canRead(keyId) && (await isUsed(em, keyId));
-      sums[isUnreadable ? 'unreadable' : state] += count;
-    }
-  }
-  return credentialStates.map((state) => ({ state, count: sums[state] }));
+export function listCredentialCounts({ counts }: Totals, cipher: CredentialCipher): CredentialCount[] {
+  const toState = ({ keyId, needsReauth }: Counts['editorCredentials'][number]): CredentialState => {
+    if (!cipher.canRead(keyId)) return 'unreadable';
+    return needsReauth ? 'needs_reauth' : 'connected';
+  };
+  return credentialStates.map((state) => ({
+    state,
+    count: counts.editorCredentials
+      .filter((group) => toState(group) === state)
+      .reduce((sum, { count }) => sum + count, 0),
+  }));
 }
 
-/**
- * Whether a credential is encrypted with a key. Key rotation increments no revision, so counts can have the old key for
- * some hours. The condition and the order make PostgreSQL use the index even if its statistics are from before the
- * rotation.
- */
-async function isUsed(em: EntityManager, keyId: string): Promise<boolean> {
-  const first = await getKysely(em)
-    .selectFrom('EditorCredential')
-    .select('keyId')
-    .where('keyId', '>=', keyId)
-    .orderBy('keyId')
-    .limit(1)
-    .executeTakeFirst();
-  return first?.keyId === keyId;
-}
-
-/** The counts that the metrics show, combinations without records included. */
-export type Gauges = {
-  notifications: NotificationCount[];
-  deliveries: DeliveryCount[];
-  credentials: CredentialCount[];
-};
-
-/** Reads the counts that the metrics show; `null` until all users were counted once. */
-export async function readGauges(em: EntityManager, cipher: CredentialCipher): Promise<Gauges | null> {
+/** Reads the counts that the metrics show, including those of 0; `null` until all records were counted once. */
+export async function readGauges(em: EntityManager, cipher: CredentialCipher) {
   const totals = await readTotals(em);
   if (totals === null) return null;
+  const { notifications, deliveries } = totals.counts;
   return {
-    notifications: countNotifications(totals),
-    deliveries: countDeliveries(totals),
-    credentials: await listCredentialCounts(em, totals, cipher),
+    notifications: notificationKinds.flatMap((kind) =>
+      notificationStatuses.map((status) => {
+        const found = notifications.find((group) => group.kind === kind && group.status === status);
+        return { kind, status, count: found?.count ?? 0 };
+      }),
+    ),
+    deliveries: deliveryChannels.flatMap((channel) =>
+      shownDeliveryStates.map((state) => {
+        const found = deliveries.find((group) => group.channel === channel && group.state === state);
+        return { channel, state, count: found?.count ?? 0 };
+      }),
+    ),
+    credentials: listCredentialCounts(totals, cipher),
   };
 }

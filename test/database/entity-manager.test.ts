@@ -195,21 +195,16 @@ const examples: Readonly<Record<string, [record: Values, change: Values]>> = {
     },
   ],
   Statistics: [
-    { isOnly: true, counts: {}, asOf: null, sweepStartedAt: time, sweptTo: '', dueAt: late },
-    { counts: { 'workspaces/running': 1 }, asOf: early, sweepStartedAt: null, sweptTo: 'a' },
-  ],
-  UserStatistics: [
+    { isOnly: true, counts: null, asOf: null, dueAt: late },
     {
-      userId: 'a',
-      epoch: UUID,
-      notifications: BIG,
-      workspaces: 1,
-      editorAuth: 0,
-      counts: { 'workspaces/running': 1 },
-      isSettled: false,
-      countedAt: time,
+      counts: {
+        deliveries: [],
+        workspaces: [{ count: 1, status: 'running' }],
+        notifications: [],
+        editorCredentials: [],
+      },
+      asOf: early,
     },
-    { counts: {}, isSettled: true, notifications: BIG + 1 },
   ],
   PlatformEvent: [
     {

@@ -66,7 +66,7 @@ const SEPARATOR = '\x1e';
 
 /** Runs steps in one shell, so that later steps can use the variables of earlier ones. */
 async function run(steps: readonly Step[]): Promise<string[]> {
-  // The next sweep would update the statistics within seconds.
+  // The next count would update the statistics within minutes.
   const update = `"$NODE" test/support/update-statistics.ts '${gateway.database.url}'\n`;
   const commands = steps
     .map(({ command }) => `${/\bstatistics \{/.test(command) ? update : ''}${command}\nprintf '\\036'\n`)

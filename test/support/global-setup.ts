@@ -51,7 +51,7 @@ export default async function setup(project: TestProject) {
   await run(postgres.url, ...settings.map((setting) => `alter system set ${setting}`));
   await run(postgres.url, 'select pg_reload_conf()', 'create database template_gateway');
   await migrate(template.href);
-  // Tests of the statistics call `updateStatistics`. In all others, no sweep adds statements of its own.
+  // Tests of the statistics call `updateStatistics`. In all others, no count adds statements of its own.
   await run(template.href, `update statistics set due_at = '9999-01-01'`);
   await run(postgres.url, 'alter database template_gateway with is_template true allow_connections false');
   project.provide('postgresUrl', postgres.url);
