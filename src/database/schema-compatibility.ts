@@ -6,6 +6,9 @@ import { type Database, migrationsFolder } from './database.ts';
 /** PostgreSQL's `undefined_table`. */
 const UNDEFINED_TABLE = '42P01';
 
+const TOO_OLD =
+  'The database has the schema of a version before 0.3.0. Upgrade to 0.3.0 first: run npm run migrate of that version.';
+
 /** The migrations of this gateway. Listed once, because an upgrade may replace the folder while the gateway runs. */
 const known = readdirSync(migrationsFolder)
   .flatMap((file) => /^(Migration\w+)\.ts$/.exec(file)?.[1] ?? [])
@@ -34,12 +37,10 @@ export async function findSchemaProblem(database: Database): Promise<string | un
     : `The database lacks ${pending.join(', ')}. Stop all gateways and workers, and run with the same settings: npm run migrate`;
 }
 
-const TOO_OLD =
-  'The database has the schema of a version before 0.3.0. Upgrade to 0.3.0 first: run npm run migrate of that version.';
-
-/** Whether the first migration, which creates the schema of version 0.3.0, would meet the tables of an earlier version. */
+/** Whether the database lacks the first migration, which creates the schema of version 0.3.0, but has earlier ones. */
 function isTooOld(applied: readonly string[]): boolean {
-  return applied.length > 0 && known.slice(0, 1).some((first) => !applied.includes(first));
+  const [first = ''] = known;
+  return applied.length > 0 && !applied.includes(first);
 }
 
 /** @throws {OperatorError} if the migrations of this version do not continue those of the database */
