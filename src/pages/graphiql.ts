@@ -1,66 +1,48 @@
-import { fork } from 'node:child_process';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
-import { lazy } from '../values/lazy.ts';
-import type { Prepared } from './graphiql-assets.ts';
-import { renderPage } from './graphiql-page.ts';
-import { prefersPage, sendAsset, sendPage } from './page.ts';
-
-/** The path of the page, the other media types that it serves, and whether the page can get a token. */
-type GraphiqlOptions = { path: string; resultTypes: readonly string[]; grantsTokens: boolean };
+import Negotiator from 'negotiator';
+import { menuStyle, renderBootScript } from './graphiql-boot.ts';
+import { type Assets, addAsset, type Page, renderHtml, servePage } from './page.ts';
+import { renderRoot } from './token-script.ts';
 
 /**
- * Serves the GraphiQL page and its assets, without a CDN. The first request prepares the files in a separate process,
- * which takes about half a second; they occupy about 12 MB.
+ * Serves GraphiQL and its files, without a CDN. The first request loads them, which takes half a second and 50 MB. The
+ * path also serves GraphQL: clients that prefer one of `resultTypes` to HTML receive a result.
  */
-export function createGraphiql({
-  path: pagePath,
-  resultTypes,
-  grantsTokens,
-}: GraphiqlOptions): RequestHandler {
-  const assetsPath = `${pagePath}/assets/`;
-  const files = lazy(prepare);
-
-  async function servePage(response: ServerResponse): Promise<void> {
-    const page = renderPage((await files()).files, grantsTokens);
-    // The same path serves GraphQL.
-    response.appendHeader('Vary', 'Accept');
-    sendPage(response, page, 'no-cache');
-  }
-
-  async function serveAsset(
-    request: IncomingMessage,
-    response: ServerResponse,
-    name: string,
-    next: () => void,
-  ): Promise<void> {
-    const asset = (await files()).assets.get(name);
-    if (asset === undefined) next();
-    else sendAsset(request, response, asset);
-  }
-
+export function serveGraphiql(resultTypes: readonly string[], grantsTokens: boolean): RequestHandler {
+  const serve = servePage(() => prepare(grantsTokens));
   return (request, response, next) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return next();
-    const { path } = request;
-    if (path === pagePath && prefersPage(request, resultTypes)) {
-      servePage(response).catch(next);
-    } else if (path.startsWith(assetsPath)) {
-      serveAsset(request, response, path.slice(assetsPath.length), next).catch(next);
-    } else next();
+    if (!request.path.includes('/assets/')) {
+      if (!prefersHtml(request, resultTypes)) return next();
+      response.appendHeader('Vary', 'Accept');
+    }
+    return serve(request, response, next);
   };
 }
 
-/** @throws {Error} if the files cannot be prepared */
-function prepare(): Promise<Prepared> {
-  const child = fork(new URL('./graphiql-assets.ts', import.meta.url), {
-    env: {},
-    execArgv: [],
-    serialization: 'advanced',
-  });
-  return new Promise((resolve, reject) => {
-    child.once('message', resolve);
-    child.once('error', reject);
-    // "disconnect" follows all messages; "exit" may precede them.
-    child.once('disconnect', () => reject(new Error('The process that prepares GraphiQL sent no files.')));
-  });
+/** Returns whether the client prefers HTML; `false` without a preference. */
+function prefersHtml(request: IncomingMessage, others: readonly string[]): boolean {
+  return new Negotiator(request).mediaType([...others, 'text/html']) === 'text/html';
+}
+
+async function prepare(grantsTokens: boolean): Promise<Page> {
+  const graphiql = await import('@graphql-yoga/render-graphiql/graphiql');
+  const assets: Assets = new Map();
+  const icon = Buffer.from(graphiql.favicon.slice(graphiql.favicon.indexOf(',') + 1), 'base64');
+  const iconName = await addAsset(assets, 'icon', 'ico', icon);
+  const style = await addAsset(assets, 'graphiql', 'css', graphiql.css + menuStyle);
+  const script = await addAsset(assets, 'graphiql', 'js', graphiql.js);
+  const workers = {
+    editorWorkerService: await addAsset(assets, 'editor-worker', 'js', graphiql.editorWorkerService),
+    json: await addAsset(assets, 'json-worker', 'js', graphiql.jsonWorker),
+    graphql: await addAsset(assets, 'graphql-worker', 'js', graphiql.graphqlWorker),
+  };
+  const boot = await addAsset(assets, 'boot', 'js', renderBootScript(workers));
+  const head = `<link rel="icon" href="graphql/assets/${iconName}">
+    <link rel="stylesheet" href="graphql/assets/${style}">
+    <script src="graphql/assets/${boot}" defer></script>
+    <script src="graphql/assets/${script}" defer></script>`;
+  const body = `<noscript>GraphiQL requires JavaScript.</noscript>
+    ${renderRoot(grantsTokens)}`;
+  return { html: renderHtml('GraphiQL', head, body), assets };
 }

@@ -2,42 +2,23 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip as gzipWithCallback } from 'node:zlib';
+import type { RequestHandler } from 'express';
 import Negotiator from 'negotiator';
+import { lazy } from '../values/lazy.ts';
 
 const gzip = promisify(gzipWithCallback);
 
 /** A file of a page, plain and compressed. */
-export type Asset = { type: string; plain: Uint8Array; gzip: Uint8Array };
+type Asset = { type: string; plain: Buffer; gzip: Buffer };
 
 /** Files by name. A name contains a hash of the content, so that the file can be cached forever. */
 export type Assets = Map<string, Asset>;
 
-/** The paths of the files that a page loads, relative to the page. */
-export type PageFiles = { script: string; style: string; icon: string; boot: string };
+/** An HTML page, and the files that it loads from `assets/` below its path. */
+export type Page = { html: string; assets: Assets };
 
-/** The parts of an HTML page. */
-type PageParts = {
-  title: string;
-  icon: string;
-  /** The element with the style sheet. */
-  style: string;
-  /** In loading order. */
-  scripts: readonly string[];
-  body: string;
-};
-
-/** The element of a style sheet that is a file. */
-export function linkStyle(path: string): string {
-  return `<link rel="stylesheet" href="${path}">`;
-}
-
-/** Returns whether the client prefers `text/html`; `false` without a preference. */
-export function prefersPage(request: IncomingMessage, others: readonly string[]): boolean {
-  return new Negotiator(request).mediaType([...others, 'text/html']) === 'text/html';
-}
-
-/** Renders a page without inline scripts. All paths are relative, so that a proxy can add a prefix. */
-export function renderHtml({ title, icon, style, scripts, body }: PageParts): string {
+/** Renders an HTML page. Its paths are relative, so that a proxy can add a prefix. */
+export function renderHtml(title: string, head: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -45,11 +26,11 @@ export function renderHtml({ title, icon, style, scripts, body }: PageParts): st
     <meta name="viewport" content="width=device-width">
     <meta name="color-scheme" content="light dark">
     <title>Workspace account gateway: ${title}</title>
-    <link rel="icon" href="${icon}">
-    ${style}
-${scripts.map((script) => `    <script src="${script}" defer></script>`).join('\n')}
+    ${head}
   </head>
-${body}
+  <body>
+    ${body}
+  </body>
 </html>
 `;
 }
@@ -62,20 +43,30 @@ const types = {
   png: 'image/png',
 };
 
-/** The file extensions of assets. */
-export type AssetType = keyof typeof types;
-
 /** Adds a file and returns its name: `boot-0123456789abcdef.js`. */
 export async function addAsset(
   assets: Assets,
   stem: string,
-  extension: AssetType,
+  extension: keyof typeof types,
   content: string | Buffer,
 ): Promise<string> {
   const plain = Buffer.from(content);
   const name = `${stem}-${hash('sha256', plain, 'hex').slice(0, 16)}.${extension}`;
   assets.set(name, { type: types[extension], plain, gzip: await gzip(plain) });
   return name;
+}
+
+/** Serves a page and its files, which are prepared at the first request. */
+export function servePage(prepare: () => Promise<Page>): RequestHandler {
+  const open = lazy(prepare);
+  return async (request, response, next) => {
+    const { html, assets } = await open();
+    const [, name] = request.path.split('/assets/');
+    const asset = assets.get(name ?? '');
+    if (name === undefined) sendPage(response, html, 'no-cache');
+    else if (asset === undefined) next();
+    else sendAsset(request, response, asset);
+  };
 }
 
 /** The CSP `form-action`. */
@@ -116,7 +107,7 @@ export function sendPage(
 }
 
 /** Sends a file, uncompressed to a client that does not accept gzip. */
-export function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
+function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
   const isCompressed = new Negotiator(request).encodings(['gzip']).length > 0;
   const content = isCompressed ? asset.gzip : asset.plain;
   response.appendHeader('Vary', 'Accept-Encoding');

@@ -1,51 +1,60 @@
 import { readFile } from 'node:fs/promises';
-import type { Request, Response } from 'express';
-import { lazy } from '../values/lazy.ts';
-import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
-import { bootScript, referenceStyle, renderPage } from './reference-page.ts';
+import type { RequestHandler } from 'express';
+import { type Assets, addAsset, type Page, renderHtml, servePage } from './page.ts';
+import { renderRoot, tokenScript } from './token-script.ts';
 
-/** The page, and its files by name. */
-type Docs = { page: string; assets: Assets };
-
-type Handler = (request: Request, response: Response, next: () => void) => Promise<void>;
-
-/** The paths of the page and its files. */
-export const REFERENCE_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
-
-/**
- * Serves the REST reference: Swagger UI with `openapi.json`, without a CDN. The files are read at the first request;
- * they occupy about 2.5 MB.
- */
-export function serveReference(grantsTokens: boolean): Handler {
-  const open = lazy(() => prepare(grantsTokens));
-  return async (request, response, next) => {
-    const { page, assets } = await open();
-    const [, name] = request.path.split('/assets/');
-    const asset = assets.get(name ?? '');
-    if (name === undefined) sendPage(response, page, 'no-cache');
-    else if (asset === undefined) next();
-    else sendAsset(request, response, asset);
-  };
+/** Serves the REST reference: Swagger UI with `openapi.json`, without a CDN. Its files occupy about 2.5 MB. */
+export function serveReference(grantsTokens: boolean): RequestHandler {
+  return servePage(() => prepare(grantsTokens));
 }
 
-async function prepare(grantsTokens: boolean): Promise<Docs> {
+/** Swagger's own package of these files, `swagger-ui-dist`, depends on one that reports its installation. */
+function readStatic(file: string): Promise<Buffer> {
+  return readFile(new URL(`static/${file}`, import.meta.resolve('@fastify/swagger-ui')));
+}
+
+async function prepare(grantsTokens: boolean): Promise<Page> {
   const assets: Assets = new Map();
-  const add = async (stem: string, extension: AssetType, content: string | Buffer) =>
-    `docs/assets/${await addAsset(assets, stem, extension, content)}`;
-  const style = await read(import.meta.resolve('swagger-ui-dist/swagger-ui.css'));
-  const files = {
-    script: await add(
-      'swagger-ui',
-      'js',
-      await read(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
-    ),
-    style: await add('swagger-ui', 'css', style + referenceStyle),
-    icon: await add('icon', 'png', await read(import.meta.resolve('swagger-ui-dist/favicon-32x32.png'))),
-    boot: await add('boot', 'js', bootScript),
-  };
-  return { page: renderPage(files, grantsTokens), assets };
+  const style = await addAsset(assets, 'swagger-ui', 'css', await readStatic('swagger-ui.css'));
+  const icon = await addAsset(assets, 'icon', 'png', await readStatic('favicon-32x32.png'));
+  const script = await addAsset(assets, 'swagger-ui', 'js', await readStatic('swagger-ui-bundle.js'));
+  const boot = await addAsset(assets, 'boot', 'js', bootScript);
+  const head = `<link rel="icon" href="docs/assets/${icon}">
+    <link rel="stylesheet" href="docs/assets/${style}">
+    <script src="docs/assets/${script}" defer></script>
+    <script src="docs/assets/${boot}" defer></script>`;
+  const noscript =
+    'This page requires JavaScript. The OpenAPI document is at <a href="openapi.json">openapi.json</a>.';
+  const body = `<noscript>${noscript}</noscript>
+    ${renderRoot(grantsTokens)}`;
+  return { html: renderHtml('REST reference', head, body), assets };
 }
 
-function read(url: string): Promise<Buffer> {
-  return readFile(new URL(url));
+/** The script that starts Swagger UI. It runs after Swagger UI's own script. */
+const bootScript = `'use strict';
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const applyTheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', applyTheme);
+applyTheme();
+start();
+
+async function start() {
+  const address = new URL('openapi.json', document.baseURI);
+  const [reply, token] = await Promise.all([fetch(address), requestToken()]);
+  const spec = await reply.json();
+  // The content security policy allows requests to the page's own origin only, which may differ from PUBLIC_URL.
+  spec.servers = [{ url: new URL('.', address).href.replace(/\\/$/, '') }];
+  const ui = SwaggerUIBundle({
+    spec,
+    dom_id: '#root',
+    deepLinking: true,
+    defaultModelsExpandDepth: 0,
+    showExtensions: true,
+    // The default is a service of swagger.io.
+    validatorUrl: null,
+    onComplete: () => {
+      if (token !== undefined) ui.preauthorizeApiKey('bearer', token);
+    },
+  });
 }
+${tokenScript}`;

@@ -10,10 +10,9 @@ import { createRouteNames, toPattern } from '../http/messages.ts';
 import { createRequestMetrics } from '../metrics/request-metrics.ts';
 import { notificationKinds } from '../notifications/notification.enums.ts';
 import { serveOpenApi } from '../openapi/document.ts';
-import { createGraphiql } from '../pages/graphiql.ts';
+import { serveGraphiql } from '../pages/graphiql.ts';
 import { grantPageToken } from '../pages/graphiql-token.ts';
-import { REFERENCE_PATHS, serveReference } from '../pages/reference.ts';
-import { serveStart } from '../pages/start-page.ts';
+import { serveReference } from '../pages/reference.ts';
 import type { Services } from '../services.ts';
 import { createIdentifyCaller } from './caller.ts';
 import { allowOrigins, checkTarget, setSecurityHeaders } from './headers.ts';
@@ -46,8 +45,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
 
   // By default, Express replies to OPTIONS with the methods of the path.
   app.options(/.*/, sendNotFound);
-  if (config.graphiql)
-    app.use(createGraphiql({ path: GRAPHQL_PATH, resultTypes, grantsTokens: pageKey !== undefined }));
+  if (config.graphiql) app.get(toPatterns(GRAPHQL_PATH), serveGraphiql(resultTypes, pageKey !== undefined));
   app.all(
     toPattern(GRAPHQL_PATH),
     identifyCaller({ allowsAnonymous: config.graphiql }),
@@ -61,8 +59,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
     createMonitoring({ ...services, isStopping }, metrics, metricsAccess, ({ locals }) => locals.record.log),
   );
   app.get(toPattern('/openapi.json'), serveOpenApi(schema, publicUrl));
-  app.get(REFERENCE_PATHS, serveReference(pageKey !== undefined));
-  app.get(toPattern('/'), serveStart(config.graphiql));
+  app.get(toPatterns('/docs'), serveReference(pageKey !== undefined));
   app.get(toPattern(UNSUBSCRIBE_PATH), unsubscribe.show);
   app.post(toPattern(UNSUBSCRIBE_PATH), unsubscribe.accept);
   app.use(sendNotFound);
@@ -75,7 +72,6 @@ const PAGE_TOKEN_PATH = `${GRAPHQL_PATH}/token`;
 
 /** The path templates of all endpoints, which the log and the metrics use as route names. */
 const pages = [
-  '/',
   '/docs',
   '/docs/assets/{file}',
   '/openapi.json',
@@ -84,6 +80,9 @@ const pages = [
 ];
 const monitoring = ['/healthz', '/readyz', METRICS_PATH];
 const paths = [GRAPHQL_PATH, UNSUBSCRIBE_PATH, ...pages, ...monitoring, ...routes.map(({ path }) => path)];
+
+/** Returns the patterns of a page and its files. */
+const toPatterns = (page: string) => [toPattern(page), toPattern(`${page}/assets/{file}`)];
 
 const sendNotFound: RequestHandler = (_request, response) => sendError(response, new NotFoundError());
 

@@ -79,7 +79,7 @@ const targets: [spelling: string, target: string, logged: string | null][] = [
     '/user/notifications/{id}/dismiss',
   ],
   ['as the query of the first segment', '/unsubscribe?/{token}', UNMATCHED],
-  ['as the query of the root', '/?/unsubscribe/{token}', '/'],
+  ['as the query of the root', '/?/unsubscribe/{token}', UNMATCHED],
   ['as a query after an empty token', '/unsubscribe/?{token}', TEMPLATE],
   ['as the host', 'http://{token}/unsubscribe/', TEMPLATE],
   ['as the user of the host', 'http://{token}@gateway.test/unsubscribe/', TEMPLATE],

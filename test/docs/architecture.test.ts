@@ -284,12 +284,10 @@ test('src/metrics imports only types of our other files; only it, server/ and th
   expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);
 });
 
-test('GraphiQL and its examples are loaded only by the process that prepares them', () => {
-  const isPrepared = (to: string) =>
-    to.startsWith('@graphql-yoga/render-graphiql') || to === 'src/pages/graphiql-examples.ts';
-  const importers = imports.filter(({ to, typeOnly }) => !typeOnly && isPrepared(to)).map(({ from }) => from);
-  expect(importers).toEqual(['src/pages/graphiql-assets.ts', 'src/pages/graphiql-assets.ts']);
-  expect(imports.filter((one) => !one.typeOnly && one.to === 'src/pages/graphiql-assets.ts')).toEqual([]);
+test('GraphiQL, which takes 50 MB, is loaded only by its page, on demand', () => {
+  const importers = imports.filter(({ to }) => to.startsWith('@graphql-yoga/render-graphiql'));
+  expect(importers.map(({ from }) => from)).toEqual(['src/pages/graphiql.ts']);
+  expect(readSource('src/pages/graphiql.ts')).toContain("await import('@graphql-yoga/render-graphiql/");
 });
 
 test('only the start of the database imports the embedded PostgreSQL, which imports little of src/', () => {
