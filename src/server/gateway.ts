@@ -53,8 +53,10 @@ export async function startGateway(config: Config, database: Database, log: Log,
       connections.startDraining();
       log.info({ delayMs: config.shutdownDelayMs, running: connections.countRunning() }, 'stopping');
       if (config.shutdownDelayMs > 0) await pause(config.shutdownDelayMs);
+      // Closes the port first, so that the clients of the streams that end next subscribe elsewhere.
+      const closing = connections.close(graceMs);
       services.hub.close();
-      const [cut] = await Promise.all([connections.close(graceMs), services.delivery.stop(graceMs)]);
+      const [cut] = await Promise.all([closing, services.delivery.stop(graceMs)]);
       if (cut > 0) {
         log.warn({ cut, graceMs }, 'grace period exceeded; remaining requests were cut off');
         database.abandonQueries();

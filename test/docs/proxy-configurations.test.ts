@@ -57,9 +57,10 @@ describe('SHUTDOWN_DELAY_MS and READY_DELAY_MS of the unit', () => {
   });
 });
 
-test('nginx and Caddy close idle connections before the gateway does', async () => {
-  expect(await readValue('ops/nginx.conf', 'keepalive_timeout')).toBeLessThan(timeouts.keepAliveTimeout);
-  expect(await readValue('ops/Caddyfile', 'keepalive')).toBeLessThan(timeouts.keepAliveTimeout);
+test('nginx and Caddy close idle connections before the gateway does, also before one that is stopping', async () => {
+  expect(shutdownDelay).toBeLessThan(timeouts.keepAliveTimeout);
+  expect(await readValue('ops/nginx.conf', 'keepalive_timeout')).toBeLessThan(shutdownDelay);
+  expect(await readValue('ops/Caddyfile', 'keepalive')).toBeLessThan(shutdownDelay);
 });
 
 test('all proxies serve HTTP/2 with TLS, which browsers need for more than six live streams', async () => {

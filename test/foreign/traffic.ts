@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { subscribeToNotifications } from '../support/inbox.ts';
+import { currentCursor, subscribeToNotifications } from '../support/inbox.ts';
 import { payloads } from '../support/records.ts';
-import type { SseStream } from '../support/sse.ts';
 import { member, platform } from '../support/tokens.ts';
 import type { RunningProxy } from './proxies.ts';
 
 const SENDERS = 4;
 /** The interval of a sender's requests, so that the load lasts for all restarts without occupying the machine. */
-const INTERVAL_MS = 40;
+const INTERVAL_MS = 50;
+/** The users of a proxy, to whom its senders' requests belong in turn. */
+const USERS = 20;
+/** How long clients wait before they subscribe again, as documented: one to two seconds. */
+const resubscribeMs = () => 1000 * (1 + Math.random());
+
+/** Returns the users of a proxy. */
+const usersOf = ({ name }: RunningProxy) => Array.from({ length: USERS }, (_, number) => `${name}-${number}`);
 
 /** Requests that are sent until stopped, and what became of them. */
 export type Load = ReturnType<typeof startLoad>;
@@ -16,7 +22,9 @@ export type Load = ReturnType<typeof startLoad>;
 /**
  * Sends reads and changes through a proxy on kept-alive connections, until it is stopped and at least `minimum` were sent.
  */
-export function startLoad({ name, address }: RunningProxy, minimum: number) {
+export function startLoad(proxy: RunningProxy, minimum: number) {
+  const { address } = proxy;
+  const users = usersOf(proxy);
   const lost: string[] = [];
   let replies = 0;
   let published = 0;
@@ -35,26 +43,30 @@ export function startLoad({ name, address }: RunningProxy, minimum: number) {
     }
   }
 
-  async function run(user: string): Promise<void> {
-    const token = await member(user);
+  /** Sends four changes, or queries by POST, for each GET. */
+  async function run(sender: number): Promise<void> {
     const service = await platform();
-    for (let sent = 0; !isStopping || replies + lost.length < minimum; sent += 1) {
-      const ended = pause(INTERVAL_MS);
-      const step = sent % 5;
-      const id = `n-${sent - step}`;
-      if (step === 0) {
-        await send('POST', '/graphql', service, publication(user, id));
-        published += 1;
-      } else if (step === 1) await send('GET', '/user/notifications', token);
-      else if (step === 2)
-        await send('POST', '/graphql', token, { query: '{ notificationCounts { total } }' });
-      else if (step === 3) await send('GET', '/user/workspaces', token);
-      else await send('POST', `/user/notifications/${id}/dismiss`, token);
-      await ended;
+    for (let round = 0; !isStopping || replies + lost.length < minimum; round += 1) {
+      const user = users[(round * SENDERS + sender) % users.length] ?? '';
+      const token = await member(user);
+      const id = `n-${round}`;
+      const steps = [
+        () => send('POST', '/graphql', service, publication(user, id)),
+        () => send('GET', '/user/notifications?limit=20', token),
+        () => send('POST', '/graphql', token, { query: '{ notificationCounts { total } }' }),
+        () => send('POST', '/graphql', service, publication(user, `${id}-2`)),
+        () => send('POST', `/user/notifications/${id}/dismiss`, token),
+      ];
+      published += 2;
+      for (const step of steps) {
+        const ended = pause(INTERVAL_MS);
+        await step();
+        await ended;
+      }
     }
   }
 
-  const running = Promise.all(Array.from({ length: SENDERS }, (_, sender) => run(`${name}-${sender}`)));
+  const running = Promise.all(Array.from({ length: SENDERS }, (_, sender) => run(sender)));
   return {
     lost,
     replies: () => replies,
@@ -75,21 +87,25 @@ function publication(userId: string, id: string) {
 }
 
 /** A client of live events, and how its streams ended. */
-export type Subscriber = ReturnType<typeof startSubscriber>;
+export type Subscriber = Awaited<ReturnType<typeof startSubscriber>>;
 
-/** Subscribes to the notifications of a sender's user, and again from the last event whenever the stream ends. */
-export function startSubscriber(proxy: RunningProxy) {
-  const user = `${proxy.name}-0`;
+/** Opens a number of live streams for each of a proxy's users. */
+export const startSubscribers = (proxy: RunningProxy, perUser: number): Promise<Subscriber[]> =>
+  Promise.all(
+    usersOf(proxy).flatMap((user) => Array.from({ length: perUser }, () => startSubscriber(proxy, user))),
+  );
+
+/** Subscribes to a user's notifications, and again from the last event whenever the stream ends. */
+async function startSubscriber(proxy: RunningProxy, user: string) {
   const statuses = new Map<string, string>();
   /** How each stream ended: the code of its last result, and whether it was complete. */
   const ends: string[] = [];
-  let stream: SseStream | undefined;
+  let cursor = await currentCursor(proxy, user);
+  let stream = await subscribeToNotifications(proxy, user, cursor);
   let isStopped = false;
 
   async function run(): Promise<void> {
-    let cursor: string | undefined;
     while (!isStopped) {
-      stream = await subscribeToNotifications(proxy, user, cursor);
       let code: string | undefined;
       while (code === undefined) {
         const { data, errors } = await stream.take();
@@ -100,11 +116,13 @@ export function startSubscriber(proxy: RunningProxy) {
         statuses.set(notification.id, notification.status.toLowerCase());
       }
       ends.push(`${code} ${await stream.ended}`);
+      await pause(resubscribeMs());
+      if (!isStopped) stream = await subscribeToNotifications(proxy, user, cursor);
     }
   }
 
   const running = run().catch((error: unknown) => {
-    if (!isStopped) ends.push(String(error));
+    if (!isStopped) ends.push(error instanceof Error ? `${error} ${error.cause}` : String(error));
   });
   return {
     user,
@@ -112,7 +130,7 @@ export function startSubscriber(proxy: RunningProxy) {
     ends,
     async stop(): Promise<void> {
       isStopped = true;
-      stream?.close();
+      stream.close();
       await running;
     },
   };

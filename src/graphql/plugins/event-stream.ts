@@ -78,7 +78,9 @@ function writeHead(response: Response): void {
   response.socket?.setKeepAlive(true);
   response.writeHead(200, {
     'Content-Type': EVENT_STREAM,
-    Connection: 'keep-alive',
+    // A stopping gateway ends its streams and closes its connections at the same time. A proxy must not use the connection
+    // of an ended stream for a request.
+    Connection: 'close',
     'Cache-Control': 'no-store',
     'Content-Encoding': 'none',
   });
