@@ -8,6 +8,7 @@ import { MainDialect } from './main-dialect.ts';
 import { Pipeline } from './pipeline.ts';
 import {
   createPoolMonitor,
+  type Outage,
   openMainPool,
   openPipelinedPool,
   type PoolOptions,
@@ -22,7 +23,8 @@ export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.
 /** Opens a database. Connections are opened on demand, so this does not throw while PostgreSQL is unreachable. */
 export async function openDatabase(options: PoolOptions) {
   const monitor = createPoolMonitor();
-  const main = openMainPool(options);
+  const outage: Outage = { until: 0 };
+  const main = openMainPool(options, outage);
   const orm = await MikroORM.init({
     entities,
     extensions: [Migrator],
@@ -43,9 +45,9 @@ export async function openDatabase(options: PoolOptions) {
     logger: () => undefined,
   });
   const readSettings = preparedPoolOptions(options);
-  const short = new Pipeline(readSettings);
-  const long = new Pipeline(readSettings);
-  const changes = openPipelinedPool(options);
+  const short = new Pipeline(readSettings, outage);
+  const long = new Pipeline(readSettings, outage);
+  const changes = openPipelinedPool(options, outage);
   monitor.add('main', main);
   monitor.add('short_reads', short.pool);
   monitor.add('long_reads', long.pool);

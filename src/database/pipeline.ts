@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { readSystemErrorCode } from '../errors/failure.ts';
-import { breakConnection, holdWrites, openPool } from './pool.ts';
+import { breakConnection, holdWrites, type Outage, openPool } from './pool.ts';
 
 /** One connection is enough for a process; the second takes over while a slow statement runs on the first. */
 const MAX_CONNECTIONS = 2;
@@ -26,8 +26,8 @@ export class Pipeline {
   readonly #statements = new WeakMap<PoolClient, Set<string>>();
   #lease: Lease | undefined;
 
-  constructor(options: PoolConfig) {
-    this.pool = openPool({ ...options, max: MAX_CONNECTIONS, idleTimeoutMillis: 0, pipeline: true });
+  constructor(options: PoolConfig, outage?: Outage) {
+    this.pool = openPool({ ...options, max: MAX_CONNECTIONS, idleTimeoutMillis: 0, pipeline: true }, outage);
   }
 
   /**

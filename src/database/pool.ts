@@ -15,7 +15,16 @@ export type PoolOptions = {
 };
 
 /** PostgreSQL's own timeouts apply first; a connection that is silent this much longer is considered dead. */
-const SILENCE_MARGIN_MS = 1000;
+const SILENCE_MARGIN_MS = 250;
+
+/**
+ * How long statements fail at once after PostgreSQL was silent for a timeout. Those that waited behind the silent ones,
+ * for a connection or for their caller's turn, would otherwise wait for a timeout of their own.
+ */
+const OUTAGE_MS = 1000;
+
+/** A timer may fire this much earlier than by `performance.now()`. */
+const TIMER_ROUNDING_MS = 2;
 
 /**
  * The planner's settings for prepared statements, which find rows by indexes. Without the first two, PostgreSQL scans the
@@ -62,29 +71,84 @@ function withSettings(url: string, ...settings: string[]): string {
   return address.href;
 }
 
+/** Until when the pools of a database let statements fail at once, by `performance.now()`. */
+export type Outage = { until: number };
+
 /** Opens a pool for transactions whose statements are pipelined. One connection stays open, for the next change. */
-export function openPipelinedPool(options: PoolOptions): Pool {
-  return openPool({ ...preparedPoolOptions(options), min: 1, pipeline: true });
+export function openPipelinedPool(options: PoolOptions, outage?: Outage): Pool {
+  return openPool({ ...preparedPoolOptions(options), min: 1, pipeline: true }, outage);
 }
 
 /** Opens the pool of MikroORM. */
-export function openMainPool(options: PoolOptions): Pool {
-  return openPool({ ...poolOptions(options), max: Math.ceil(options.poolSize / 2) });
+export function openMainPool(options: PoolOptions, outage: Outage): Pool {
+  return openPool({ ...poolOptions(options), max: Math.ceil(options.poolSize / 2) }, outage);
 }
 
-/** Opens a pool whose lost connections do not end the process. A connection that is silent while in use is broken. */
-export function openPool(options: PoolConfig): Pool {
-  const pool = new Pool(options);
-  const silenceMs = (options.connectionTimeoutMillis ?? 0) + SILENCE_MARGIN_MS;
+/**
+ * Opens a pool whose lost connections do not end the process. A connection that is silent while in use is broken. The
+ * pools that share an outage find it together.
+ */
+export function openPool(options: PoolConfig, outage: Outage = { until: 0 }): Pool {
+  const timeoutMs = options.connectionTimeoutMillis ?? 0;
+  const pool = new FailingFastPool(options, timeoutMs, outage);
   // Without listeners, the `error` event would end the process. Running statements are rejected in any case.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
-    breakOnTimeout(client);
+    breakOnTimeout(client, outage);
   });
-  pool.on('acquire', (client) => setSilenceTimeout(client, silenceMs));
+  pool.on('acquire', (client) => setSilenceTimeout(client, timeoutMs + SILENCE_MARGIN_MS));
   pool.on('release', (_error, client) => setSilenceTimeout(client, 0));
   return pool;
+}
+
+function beginOutage(outage: Outage): void {
+  outage.until = performance.now() + OUTAGE_MS;
+}
+
+type Connected = Parameters<Pool['connect']>[0];
+
+/** A pool that opens and lends no connection during an outage, and notices one. */
+class FailingFastPool extends Pool {
+  readonly #timeoutMs: number;
+  readonly #outage: Outage;
+  /** When PostgreSQL last accepted a connection, or one was returned in order, by `performance.now()`. */
+  #answeredAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: PoolConfig, timeoutMs: number, outage: Outage) {
+    super(options);
+    this.#timeoutMs = timeoutMs;
+    this.#outage = outage;
+    const noteAnswer = () => {
+      this.#answeredAt = performance.now();
+    };
+    this.on('connect', noteAnswer);
+    this.on('release', (_error, client) => {
+      if (!isBroken(client)) noteAnswer();
+    });
+  }
+
+  override connect(): Promise<PoolClient>;
+  override connect(callback: Connected): void;
+  override connect(callback?: Connected): Promise<PoolClient> | undefined {
+    if (callback === undefined) {
+      return new Promise((resolve, reject) =>
+        this.connect((error, client) => (client === undefined ? reject(error) : resolve(client))),
+      );
+    }
+    const startedAt = performance.now();
+    if (startedAt < this.#outage.until) {
+      const error = new Error('The database sent nothing before the timeout of an earlier statement.');
+      process.nextTick(callback, error, undefined, () => undefined);
+      return undefined;
+    }
+    super.connect((error, client, done) => {
+      const hasWaited = performance.now() - startedAt >= this.#timeoutMs - TIMER_ROUNDING_MS;
+      if (error && hasWaited && this.#answeredAt < startedAt) beginOutage(this.#outage);
+      callback(error, client, done);
+    });
+    return undefined;
+  }
 }
 
 /** Parsers that replace pg's, by the OID of the type. */
@@ -103,8 +167,16 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
  * Breaks a connection when its silence times out. After a query timeout, pg would instead return a dead connection to the
  * pool, where the next query would wait on it.
  */
-function breakOnTimeout({ connection: { stream } }: PoolClient): void {
-  stream.on('timeout', () => stream.destroy(new Error('The database sent nothing before the timeout.')));
+function breakOnTimeout({ connection: { stream } }: PoolClient, outage: Outage): void {
+  stream.on('timeout', () => {
+    beginOutage(outage);
+    stream.destroy(new Error('The database sent nothing before the timeout.'));
+  });
+}
+
+/** Whether a connection is broken. */
+function isBroken({ connection: { stream } }: PoolClient): boolean {
+  return stream.destroyed;
 }
 
 /** Sets how long nothing may be read or written until the connection times out; 0 if it does not. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
@@ -5,7 +6,7 @@ import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
-import { putWorkspaces, workspaceInput } from '../support/records.ts';
+import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
 const TIMEOUT_MS = 300;
@@ -107,6 +108,45 @@ describe.each([
     await proxy.setState('open');
     await waitUntilServed();
   });
+});
+
+test('while connections are silent, every read and change ends within 6 s of its arrival, also behind others', async () => {
+  const settings = { DATABASE_URL: proxiedUrl, DATABASE_TIMEOUT_MS: '5000' };
+  const other = await startTestGateway(settings, owner.database);
+  const { id } = await publish(owner, 'alice');
+  const requests = [
+    () => rest(other, 'GET', '/user/workspaces', { token }),
+    () => rest(other, 'GET', '/user/notifications', { token }),
+    () => rest(other, 'GET', '/editor/auth', { token }),
+    () => graphql(other, '{ notificationCounts { total } }', {}, { token }),
+    () => graphql(other, `{ notification(id: "${id}") { __typename } }`, {}, { token }),
+    () => rest(other, 'PUT', '/user/notification-preferences', { token, body: { preferences: [] } }),
+    () => rest(other, 'POST', `/user/notifications/${id}/dismiss`, { token }),
+  ];
+  try {
+    // Opens connections, of which some are idle when they fall silent.
+    for (const { status } of await Promise.all(requests.map((send) => send()))) expect(status).toBe(200);
+    await proxy.setState('stall');
+    // More reads than one caller may run at once, and longer than one timeout.
+    const ends: Promise<{ status: number; ms: number }>[] = [];
+    const silentAt = performance.now();
+    while (performance.now() - silentAt < 7000) {
+      for (const send of requests) {
+        const sentAt = performance.now();
+        ends.push(send().then(({ status }) => ({ status, ms: performance.now() - sentAt })));
+      }
+      await pause(500);
+    }
+    const replies = await Promise.all(ends);
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([500]));
+    expect(Math.max(...replies.map(({ ms }) => ms))).toBeLessThan(6000);
+    await proxy.setState('open');
+    await eventually(async () => {
+      for (const send of requests) expect((await send()).status).toBe(200);
+    });
+  } finally {
+    await other.close();
+  }
 });
 
 test('replaces sessions that PostgreSQL terminates', async () => {
