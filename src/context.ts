@@ -57,6 +57,8 @@ export type RequestRecord = {
   readonly failures: RequestFailure[];
   /** The notifications that the request published. */
   readonly published: PublishedNotification[];
+  /** The notifications whose requests the request answered. */
+  readonly answered: string[];
 };
 
 /** The user and the ID of a published notification. `created` is `false` if it was stored already. */
@@ -72,7 +74,7 @@ export type RequestFailure = { readonly field?: string; readonly code: ErrorCode
 
 /** The context of resolvers, created for each request. */
 export type Context = SharedContext &
-  Pick<RequestRecord, 'log' | 'operations' | 'failures' | 'published'> & {
+  Pick<RequestRecord, 'log' | 'operations' | 'failures' | 'published' | 'answered'> & {
     readonly viewer: Viewer;
     readonly now: Time;
     readonly charges: Charges;

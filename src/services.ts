@@ -19,12 +19,14 @@ import type { Announce } from './live/announcer.ts';
 import { type Change, createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
 import type { Log } from './log.ts';
+import { createBackgroundMetrics } from './metrics/background-metrics.ts';
 import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-metrics.ts';
 import { createEventDelay, createFallbackCounter } from './metrics/process-metrics.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
 import { createStatisticsMetrics } from './metrics/statistics-metrics.ts';
+import { countOpenRequests } from './notifications/answers/count-open-requests.ts';
 import { createPageKey } from './pages/graphiql-token.ts';
-import { startPositioning } from './platform-feed/positions.ts';
+import { readFeedLag, startPositioning } from './platform-feed/positions.ts';
 import { LargeReads } from './quota/large-reads.ts';
 import { createLimiters, openRedis } from './quota/limiters.ts';
 import { createQuota } from './quota/quota.ts';
@@ -58,6 +60,10 @@ export async function createServices(config: Config, database: Database, log: Lo
   const redis = config.redisUrl === null ? undefined : await openRedis(config.redisUrl);
   const limiters = createLimiters(config.limits, redis, createFallbackCounter(metrics));
   const quota = createQuota(config.limits, limiters);
+  createBackgroundMetrics(metrics, async () => ({
+    requests: await countOpenRequests(database.fork()),
+    feedLag: await readFeedLag(database.fork()),
+  }));
   createStatisticsMetrics(metrics, () => readGauges(database.fork(), cipher));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,

@@ -26,12 +26,13 @@ export function createRequestMetrics(
   kinds: readonly string[],
 ): (request: CompletedRequest) => void {
   const operationTypes = listOperationTypes(schema);
-  const { requests, operations, streams, errors, publications } = registerMetrics(registry);
+  const { requests, operations, streams, errors, publications, answers } = registerMetrics(registry);
   // So that the first publication is seen as an increase.
   for (const kind of kinds) publications.inc({ kind }, 0);
 
-  return ({ method, route, status, seconds, operations: fields, failures, published }) => {
+  return ({ method, route, status, seconds, operations: fields, failures, published, answered }) => {
     for (const { kind, created } of published) if (created) publications.inc({ kind });
+    answers.inc(answered.length);
     const [first = ''] = fields;
     const field = fields.size > 1 ? SEVERAL : first;
     for (const { field: failed = field, code } of failures) {
@@ -91,7 +92,12 @@ function registerMetrics(registry: Registry) {
     labelNames: ['kind'],
     registers,
   });
-  return { requests, operations, streams, errors, publications };
+  const answers = new Counter({
+    name: 'gateway_requests_answered_total',
+    help: 'Requests that users answered, without repeated and late answers.',
+    registers,
+  });
+  return { requests, operations, streams, errors, publications, answers };
 }
 
 function listOperationTypes(schema: GraphQLSchema): ReadonlyMap<string, string> {

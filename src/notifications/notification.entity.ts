@@ -67,9 +67,9 @@ export const NotificationSchema = defineEntity({
       where: "status = 'active' or request_state = 'open'",
     },
     {
-      name: 'notification_expiry',
+      name: 'notification_open',
       properties: ['expiresAt'],
-      where: "request_state = 'open' and expires_at is not null",
+      where: "request_state = 'open'",
     },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
     { name: 'notification_active', properties: ['userId', 'createdAt', 'id'], where: "status = 'active'" },

@@ -83,6 +83,18 @@ async function hasUnpositioned(em: EntityManager): Promise<boolean> {
   return found !== undefined;
 }
 
+/** Returns the seconds since the oldest event that has no position; 0 if there is none. */
+export async function readFeedLag(em: EntityManager): Promise<number> {
+  const oldest = await getKysely(em)
+    .selectFrom('PlatformEvent')
+    .select(sql<number>`extract(epoch from clock_timestamp() - at)::float`.as('seconds'))
+    .where('position', 'is', null)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return Math.max(0, oldest?.seconds ?? 0);
+}
+
 /** Gives positions to a batch. Returns `undefined` if another gateway is doing so. */
 async function positionBatch(
   em: EntityManager,

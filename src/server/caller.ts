@@ -59,6 +59,7 @@ function createContext(viewer: Viewer, response: Response, shared: SharedContext
     largeRead: undefined,
     largeReply: undefined,
     published: record.published,
+    answered: record.answered,
     charges: {
       admitted: 0,
       minimum: 1,

@@ -4,7 +4,7 @@ import type { RequestRecord } from '../context.ts';
 import type { Log } from '../log.ts';
 
 /** A request whose reply was sent or whose caller disconnected. */
-export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures' | 'published'> & {
+export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures' | 'published' | 'answered'> & {
   method: string;
   /** The template of the path; undefined if no endpoint has this path. */
   route: string | undefined;
@@ -52,15 +52,17 @@ export function recordRequests(
       operations: new Set(),
       failures: [],
       published: [],
+      answered: [],
     };
     // The path is without the query, which may contain secrets.
     const { method, path } = request;
     response.once('close', () => {
       const milliseconds = performance.now() - started;
       const status = response.headersSent ? response.statusCode : undefined;
-      const { operations, failures, published } = record;
+      const { operations, failures, published, answered } = record;
       const route = nameRoute(path);
-      onComplete({ method, route, status, seconds: milliseconds / 1000, operations, failures, published });
+      const seconds = milliseconds / 1000;
+      onComplete({ method, route, status, seconds, operations, failures, published, answered });
       record.log[PROBES.has(path) ? 'debug' : 'info'](
         {
           method,

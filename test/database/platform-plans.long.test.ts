@@ -6,9 +6,11 @@ import { MAX_CHECKED as MAX_CHECKED_DELIVERIES } from '../../src/delivery/all-de
 import { MAX_CHECKED as MAX_CHECKED_CREDENTIALS } from '../../src/editor-auth/all-credentials.ts';
 import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
 import { MAX_CHECKED } from '../../src/notifications/all-notifications.ts';
+import { MAX_COUNTED } from '../../src/notifications/answers/count-open-requests.ts';
 import { fillTables } from '../support/bulk-records.ts';
 import { graphql } from '../support/client.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { scrape } from '../support/metrics.ts';
 import { countScanned, explainAll } from '../support/plans.ts';
 import { recordStatements } from '../support/statements.ts';
 import { signToken } from '../support/tokens.ts';
@@ -168,4 +170,18 @@ test('counting users scans at most as many as it counts', async () => {
   );
   await gateway.database.sql('vacuum analyze user_revision');
   expect(await measure('users(first: 1) { totalCount }', main)).toBeLessThanOrEqual(MAX_COUNT + 2);
+});
+
+test('the metrics of open requests scan at most as many as they count', async () => {
+  const { sql } = gateway.database;
+  await sql(`update notification set request_state = 'open',
+               expires_at = case when substr(id, 3)::int % 5 = 0 then now() + interval '1 hour' end
+             where substr(id, 3)::int % 4 = 0`);
+  const statements = (await recordStatements(() => scrape(gateway))).filter(({ text }) =>
+    text.includes('"request_state" = '),
+  );
+  expect(statements.length).toBeGreaterThan(0);
+  for (const plan of await explainAll(main, statements)) {
+    expect(countScanned(plan, 'notification')).toBe(MAX_COUNTED);
+  }
 });

@@ -70,6 +70,7 @@ function createFullContext(): Context {
     operations: new Set(),
     failures: [],
     published: [],
+    answered: [],
     nested: { records: 0, bytes: 0 },
     cipher: createCredentialCipher(keys),
     hub: createHub(1),

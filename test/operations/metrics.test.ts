@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { advisoryLocks } from '../../src/database/advisory-locks.ts';
 import { createStatisticsMetrics } from '../../src/metrics/statistics-metrics.ts';
 import { graphql, rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
@@ -14,6 +15,7 @@ import { startProxy } from '../support/proxy.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { asMember, publish } from '../support/records.ts';
 import { freePort } from '../support/redis.ts';
+import { answer, answers } from '../support/requests.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { member, signToken } from '../support/tokens.ts';
 
@@ -66,7 +68,12 @@ test('every metric has a help text, a type and a name that ends with its unit', 
     'gateway_live_subscribers_max',
     'gateway_notifications',
     'gateway_notifications_published_total',
+    'gateway_platform_feed_lag_seconds',
     'gateway_rate_limit_fallbacks_total',
+    'gateway_requests_answered_total',
+    'gateway_requests_open',
+    'gateway_requests_overdue',
+    'gateway_requests_overdue_seconds',
     OPERATIONS,
     'graphql_subscription_duration_seconds',
     REQUESTS,
@@ -234,6 +241,56 @@ test('requests never create labels with their own values', async () => {
       sendRaw(gateway, rawRequest(`GET http://${mark}/${mark}`, [authorization])),
     ]);
   }
+});
+
+describe('requests of tasks', () => {
+  test('are counted when they are answered, without repeated and late answers', async () => {
+    const { id } = await publish(gateway, 'dora');
+    const given = { id, answerId: randomUUID(), ...answers.approve };
+    await expectIncrease('gateway_requests_answered_total', {}, 1, async () => {
+      for (const input of [given, given, { id, ...answers.reject }]) await answer(gateway, 'dora', input);
+    });
+  });
+
+  test('are counted while open and overdue, and so is what the platform feed lacks', async () => {
+    const own = await startTestGateway();
+    const blocker = new pg.Client({ connectionString: own.database.url });
+    await blocker.connect();
+    /** A gateway reads at its first scrape, and then at most every 15 seconds. */
+    const read = async () => {
+      const other = await startTestGateway({}, own.database);
+      const { sum } = await scrape(other);
+      await other.close();
+      const names = [
+        'requests_open',
+        'requests_overdue',
+        'requests_overdue_seconds',
+        'platform_feed_lag_seconds',
+      ];
+      return names.map((name) => sum(`gateway_${name}`));
+    };
+    const published = [await publish(own, 'erin'), await publish(own, 'erin'), await publish(own, 'erin')];
+    await publish(own, 'erin', 'task_failed');
+    await answer(own, 'erin', { id: published[0]?.id, ...answers.approve });
+    await eventually(async () => expect(await read()).toEqual([2, 0, 0, 0]));
+
+    // Keeps gateways from storing the expiry, and from giving positions.
+    await blocker.query('begin');
+    await blocker.query(`select from user_revision where user_id = 'erin' for update`);
+    await blocker.query('select pg_advisory_xact_lock($1)', [advisoryLocks.positions]);
+    await own.database.sql(`update notification set expires_at = now() - interval '1 hour' where id = $1`, [
+      published[1]?.id,
+    ]);
+    await own.database.sql(`insert into platform_event (user_id, type, at)
+      select user_id, type, now() - interval '2 hours' from platform_event limit 1`);
+    const near = (seconds: number) => expect.closeTo(seconds, -2);
+    expect(await read()).toEqual([2, 1, near(3600), near(7200)]);
+
+    await blocker.query('rollback');
+    await blocker.end();
+    await eventually(async () => expect(await read()).toEqual([1, 0, 0, 0]));
+    await own.close();
+  });
 });
 
 describe('live streams', () => {

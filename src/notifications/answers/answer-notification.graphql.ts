@@ -80,7 +80,10 @@ builder.mutationField(answerNotificationField, (t) =>
       };
       const result = await answerNotification(context, viewer.userId, request, ['input']);
       const { state, notification, isOwn, isNew } = result;
-      if (isNew) audit(log, 'notification.answered', viewer.userId, viewer.userId, { notification: id });
+      if (isNew) {
+        audit(log, 'notification.answered', viewer.userId, viewer.userId, { notification: id });
+        context.answered.push(id);
+      }
       await admitNotification(context, notification);
       const answer = withTime(result.answer, notification);
       return isOwn && answer !== null ? { answer, notification } : { state, answer, notification };
