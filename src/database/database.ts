@@ -7,8 +7,8 @@ import { getEntityNames } from './entity-names.ts';
 import { MainDialect } from './main-dialect.ts';
 import { Pipeline } from './pipeline.ts';
 import {
+  createOutage,
   createPoolMonitor,
-  type Outage,
   openMainPool,
   openPipelinedPool,
   type PoolOptions,
@@ -23,7 +23,7 @@ export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.
 /** Opens a database. Connections are opened on demand, so this does not throw while PostgreSQL is unreachable. */
 export async function openDatabase(options: PoolOptions) {
   const monitor = createPoolMonitor();
-  const outage: Outage = { until: 0 };
+  const outage = createOutage();
   const main = openMainPool(options, outage);
   const orm = await MikroORM.init({
     entities,

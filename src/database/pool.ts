@@ -18,8 +18,8 @@ export type PoolOptions = {
 const SILENCE_MARGIN_MS = 250;
 
 /**
- * How long statements fail at once after PostgreSQL was silent for a timeout. Those that waited behind the silent ones,
- * for a connection or for their caller's turn, would otherwise wait for a timeout of their own.
+ * How long statements fail at once after PostgreSQL was silent on all connections for a timeout. Those that waited behind
+ * the silent ones, for a connection or for their caller's turn, would otherwise wait for a timeout of their own.
  */
 const OUTAGE_MS = 1000;
 
@@ -71,8 +71,19 @@ function withSettings(url: string, ...settings: string[]): string {
   return address.href;
 }
 
-/** Until when the pools of a database let statements fail at once, by `performance.now()`. */
-export type Outage = { until: number };
+/**
+ * The silence of PostgreSQL, as the pools of a database notice it together, by `performance.now()`: when it last accepted a
+ * connection or completed what one was used for, and until when statements fail at once.
+ */
+export type Outage = { answeredAt: number; failingUntil: number };
+
+/** Creates the state of a database that was not used yet. */
+export const createOutage = (): Outage => ({ answeredAt: 0, failingUntil: 0 });
+
+/** Lets statements fail at once if PostgreSQL answered nothing since a time. */
+function noteSilence(outage: Outage, since: number): void {
+  if (outage.answeredAt < since) outage.failingUntil = performance.now() + OUTAGE_MS;
+}
 
 /** Opens a pool for transactions whose statements are pipelined. One connection stays open, for the next change. */
 export function openPipelinedPool(options: PoolOptions, outage?: Outage): Pool {
@@ -88,22 +99,18 @@ export function openMainPool(options: PoolOptions, outage: Outage): Pool {
  * Opens a pool whose lost connections do not end the process. A connection that is silent while in use is broken. The
  * pools that share an outage find it together.
  */
-export function openPool(options: PoolConfig, outage: Outage = { until: 0 }): Pool {
+export function openPool(options: PoolConfig, outage = createOutage()): Pool {
   const timeoutMs = options.connectionTimeoutMillis ?? 0;
   const pool = new FailingFastPool(options, timeoutMs, outage);
   // Without listeners, the `error` event would end the process. Running statements are rejected in any case.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
-    breakOnTimeout(client, outage);
+    breakOnTimeout(client, () => noteSilence(outage, performance.now() - timeoutMs));
   });
   pool.on('acquire', (client) => setSilenceTimeout(client, timeoutMs + SILENCE_MARGIN_MS));
   pool.on('release', (_error, client) => setSilenceTimeout(client, 0));
   return pool;
-}
-
-function beginOutage(outage: Outage): void {
-  outage.until = performance.now() + OUTAGE_MS;
 }
 
 type Connected = Parameters<Pool['connect']>[0];
@@ -112,15 +119,13 @@ type Connected = Parameters<Pool['connect']>[0];
 class FailingFastPool extends Pool {
   readonly #timeoutMs: number;
   readonly #outage: Outage;
-  /** When PostgreSQL last accepted a connection, or one was returned in order, by `performance.now()`. */
-  #answeredAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: PoolConfig, timeoutMs: number, outage: Outage) {
     super(options);
     this.#timeoutMs = timeoutMs;
     this.#outage = outage;
     const noteAnswer = () => {
-      this.#answeredAt = performance.now();
+      outage.answeredAt = performance.now();
     };
     this.on('connect', noteAnswer);
     this.on('release', (_error, client) => {
@@ -137,14 +142,14 @@ class FailingFastPool extends Pool {
       );
     }
     const startedAt = performance.now();
-    if (startedAt < this.#outage.until) {
+    if (startedAt < this.#outage.failingUntil) {
       const error = new Error('The database sent nothing before the timeout of an earlier statement.');
       process.nextTick(callback, error, undefined, () => undefined);
       return undefined;
     }
     super.connect((error, client, done) => {
       const hasWaited = performance.now() - startedAt >= this.#timeoutMs - TIMER_ROUNDING_MS;
-      if (error && hasWaited && this.#answeredAt < startedAt) beginOutage(this.#outage);
+      if (error && hasWaited) noteSilence(this.#outage, startedAt);
       callback(error, client, done);
     });
     return undefined;
@@ -167,9 +172,9 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
  * Breaks a connection when its silence times out. After a query timeout, pg would instead return a dead connection to the
  * pool, where the next query would wait on it.
  */
-function breakOnTimeout({ connection: { stream } }: PoolClient, outage: Outage): void {
+function breakOnTimeout({ connection: { stream } }: PoolClient, onTimeout: () => void): void {
   stream.on('timeout', () => {
-    beginOutage(outage);
+    onTimeout();
     stream.destroy(new Error('The database sent nothing before the timeout.'));
   });
 }

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
+import { startEditingProxy } from '../support/editing-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
@@ -146,6 +147,34 @@ test('while connections are silent, every read and change ends within 6 s of its
     });
   } finally {
     await other.close();
+  }
+});
+
+test('while one connection is silent, only its own request fails', async () => {
+  const editing = await startEditingProxy(Number(new URL(owner.database.url).port), (sent) =>
+    sent.toString('latin1').includes('"notification_preference"') ? 'hold' : sent,
+  );
+  const url = new URL(owner.database.url);
+  url.port = String(editing.port);
+  const other = await startTestGateway(
+    { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: '1000' },
+    owner.database,
+  );
+  try {
+    let hasEnded = false;
+    const held = rest(other, 'PUT', '/user/notification-preferences', { token, body: { preferences: [] } });
+    const ended = held.finally(() => {
+      hasEnded = true;
+    });
+    const statuses: number[] = [];
+    while (!hasEnded) statuses.push((await rest(other, 'GET', '/user/workspaces', { token })).status);
+    for (let count = 0; count < 10; count += 1)
+      statuses.push((await rest(other, 'GET', '/user/workspaces', { token })).status);
+    expect((await ended).status).toBe(500);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  } finally {
+    await other.close();
+    await editing.close();
   }
 });
 
