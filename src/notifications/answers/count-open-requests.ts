@@ -7,8 +7,8 @@ export const MAX_COUNTED = 10_000;
 
 /**
  * Counts the open requests of all users, and of them those whose expiry is due but not stored, each up to
- * {@link MAX_COUNTED}. Also returns the seconds since the oldest of
- * these expired; 0 if there is none.
+ * {@link MAX_COUNTED}. Also returns the seconds since the
+ * oldest of these expired; 0 if there is none.
  */
 export async function countOpenRequests(
   em: EntityManager,
@@ -21,13 +21,14 @@ export async function countOpenRequests(
     .where('requestState', '=', sql.lit<'open'>('open'))
     .orderBy('expiresAt')
     .limit(MAX_COUNTED);
-  const isDue = sql<boolean>`expires_at <= now()`;
+  const expiresAt = sql.ref('expiresAt');
+  const isDue = sql<boolean>`${expiresAt} <= now()`;
   return db
     .selectFrom(first.as('first'))
     .select(({ fn }) => [
       fn.countAll<number>().as('open'),
       fn.countAll<number>().filterWhere(isDue).as('overdue'),
-      sql<number>`coalesce(extract(epoch from now() - min(expires_at) filter (where ${isDue})), 0)::float`.as(
+      sql<number>`coalesce(extract(epoch from now() - min(${expiresAt}) filter (where ${isDue})), 0)::float`.as(
         'overdueSeconds',
       ),
     ])
