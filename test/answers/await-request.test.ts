@@ -139,8 +139,9 @@ describe('request', () => {
       sent.toString('latin1').includes('pg_notify') ? 'hold' : sent,
     );
     url.port = String(proxy.port);
-    // It waits so long for the announcement when it closes.
-    const silentSettings = { ...settings, DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: '1000' };
+    // It waits so long for the announcement when it closes. Longer than the interval of the sweep, whose answers show that
+    // only the held connection is silent.
+    const silentSettings = { ...settings, DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: '2000' };
     const silent = await startTestGateway(silentSettings, gateway.database);
     const sweeping = await startTestGateway({ LIVE_SWEEP_MS: '200' }, gateway.database);
     const { id } = await publish(gateway, 'silent');
