@@ -9,6 +9,9 @@ export type IntrospectionReplies = ReturnType<typeof createIntrospectionReplies>
 /** Maximum size of the documents that are no standard query, and of the replies to them, in bytes. */
 const MAX_KEPT_BYTES = 1_048_576;
 
+/** Maximum size of the replies that are not compressed, in characters. One to a standard query has about 225,000. */
+const MAX_RECENT_CHARACTERS = 33_554_432;
+
 /** A compressed reply to an operation of a document. */
 type Reply = { readonly operationName: string | undefined; readonly json: Buffer };
 
@@ -21,12 +24,24 @@ export function createIntrospectionReplies(schema: GraphQLSchema) {
     sizeCalculation: ({ json }, query) => json.length + query.length,
   });
 
+  /** The latest replies, because decompressing one takes as long as the rest of its request. */
+  const recent = new LRUCache<Buffer, string>({
+    maxSize: MAX_RECENT_CHARACTERS,
+    sizeCalculation: ({ length }) => length,
+  });
+
   function findPrepared(query: string, operationName: string | undefined): Buffer | undefined {
     if (query.length > MAX_STANDARD_CHARACTERS) return undefined;
     if (!query.includes('__schema') && !query.includes('__type(')) return undefined;
     const text = normalize(query);
     if (operationName !== undefined && !text.startsWith(`query ${operationName}{`)) return undefined;
     return prepared.get(text) ?? (isStandardQuery(text) ? prepare(text, query) : undefined);
+  }
+
+  function decompress(json: Buffer): string {
+    const text = recent.get(json) ?? zstdDecompressSync(json).toString();
+    recent.set(json, text);
+    return text;
   }
 
   function prepare(text: string, query: string): Buffer {
@@ -41,7 +56,7 @@ export function createIntrospectionReplies(schema: GraphQLSchema) {
       const known = kept.get(query);
       const json =
         known?.operationName === operationName && known ? known.json : findPrepared(query, operationName);
-      return json && zstdDecompressSync(json).toString();
+      return json && decompress(json);
     },
     /** Keeps the reply to an operation without variables. */
     keep(query: string, operationName: string | undefined, result: object): void {

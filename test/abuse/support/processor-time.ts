@@ -11,3 +11,9 @@ export function processorTimeMs(pid: number): number {
   const [user = 0, system = 0] = fields.slice(11, 13).map(Number);
   return ((user + system) * 1000) / TICKS_PER_SECOND;
 }
+
+/** Returns the processor time of a process's first thread, which runs the event loop, in milliseconds. */
+export function eventLoopMs(pid: number): number {
+  const [nanoseconds] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ');
+  return Number(nanoseconds) / 1e6;
+}
