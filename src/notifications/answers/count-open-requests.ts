@@ -7,8 +7,7 @@ export const MAX_COUNTED = 10_000;
 
 /**
  * Counts the open requests of all users, and of them those whose expiry is due but not stored, each up to
- * {@link MAX_COUNTED}. Also returns the seconds since the
- * oldest of these expired; 0 if there is none.
+ * {@link MAX_COUNTED}. Also returns the seconds since the oldest of these expired; 0 if there is none.
  */
 export async function countOpenRequests(
   em: EntityManager,
