@@ -515,11 +515,6 @@ export interface components {
             /** @description The notifications. */
             notifications: components["schemas"]["Notification"][];
         };
-        /**
-         * @description The kind of a notification. It determines the type of the payload.
-         * @enum {string}
-         */
-        NotificationKind: "plan_requested" | "question_requested" | "task_failed" | "task_response_ready";
         /** @description Response body of "Get a notification". */
         NotificationReply: {
             /** @description The notification. */
@@ -538,6 +533,11 @@ export interface components {
             /** @description The number of active notifications. */
             count: number;
         };
+        /**
+         * @description The kind of a notification. It determines the type of the payload.
+         * @enum {string}
+         */
+        NotificationKind: "plan_requested" | "question_requested" | "task_failed" | "task_response_ready";
         /** @description The notifications to dismiss. */
         NotificationsDismissal: {
             /** @description The notifications' IDs, 1 to 100. */

@@ -1,12 +1,6 @@
 import { z } from 'zod';
 import { pageShapes } from '../../rest/query.ts';
-import {
-  type ArgumentSource,
-  type Binding,
-  getOperationId,
-  listSources,
-  type Route,
-} from '../../rest/route.ts';
+import { type ArgumentSource, getOperationId, listSources, type Route } from '../../rest/route.ts';
 import { toPascalCase } from '../../rest/wire.ts';
 import { type Access, describeAccess } from '../auth/access.ts';
 import { idSchema } from '../values/constraints.ts';
@@ -16,22 +10,14 @@ import { type Json, reference, referenceComponent, toSchema } from './schemas.ts
 
 /** Lists the shapes of a route's bodies by the names that {@link describeOperation} uses. */
 export function listShapes(route: Route): Record<string, z.ZodType> {
-  const { field, summary, bind, body, reply } = route;
+  const { field, summary, body, reply } = route;
   const { name, shape, description } = reply;
   const metadata = { id: `${toPascalCase(field)}Reply`, description: `Response body of "${summary}".` };
   const replyShape = name ? z.strictObject({ [name]: shape.describe(description) }).meta(metadata) : shape;
   return {
     ...(body && { [`${getOperationId(route)}.request`]: body }),
     ...(reply.status !== 204 && { [`${field}.reply`]: replyShape }),
-    ...listEnums(bind),
   };
-}
-
-/** Lists the enums of query parameters. One that no reply contains would be missing from the components. */
-function listEnums(bind: Binding): Record<string, z.ZodType> {
-  const shapes = listSources(bind).flatMap((source) => (source.from === 'query' ? [source.shape] : []));
-  const enums = shapes.filter((shape) => shape instanceof z.ZodEnum);
-  return Object.fromEntries(enums.map((shape) => [`query.${shape.meta()?.id}`, shape]));
 }
 
 /** Describes a route as an Operation object. */
