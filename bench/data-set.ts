@@ -22,7 +22,7 @@ const NUMBERED = `
 const NOTIFICATIONS = `
   insert into notification (
     user_id, id, revision, kind, status, resolution, task_id, task_name, project_id, project_name, project_repo_url,
-    workspace_id, title, preview_text, pr_url, payload, payload_size, request_state, occurred_at, created_at, updated_at, resolved_at, dismissed_at
+    workspace_id, title, preview_text, pr_url, payload, request_state, occurred_at, created_at, updated_at, resolved_at, dismissed_at
   )
   ${NUMBERED}, described as (
     select *,
@@ -39,7 +39,7 @@ const NOTIFICATIONS = `
     md5(word)::uuid::text, 'Step ' || position || ' needs an answer before the task can continue',
     'The cart is stored in the session; step ' || position || ' moves it to a table of its own.',
     'https://git.example.com/acme/web-shop/pulls/' || position,
-    payload, octet_length(payload::text) + 200,
+    payload,
     case when status = 'active' and kind in ('plan_requested', 'question_requested') then 'open' else 'none' end,
     created_at - interval '2 seconds', created_at, created_at + interval '3 seconds',
     case status when 'resolved' then created_at + interval '3 seconds' end,

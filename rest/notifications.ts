@@ -166,9 +166,7 @@ const dismissedList = z
       ),
     notifications: z
       .array(notification)
-      .describe(
-        'The notifications that this request dismissed, oldest first. If they exceed 16 MiB together, the last ones are omitted.',
-      ),
+      .describe('The notifications that this request dismissed, oldest first.'),
   })
   .meta({
     id: 'DismissNotificationsReply',
@@ -276,7 +274,7 @@ export const notifications: readonly Route[] = [
         kinds: query('kind', notificationKind, 'Filter by kind. Can be repeated. Defaults to all kinds.'),
       },
     },
-    paged: { isId },
+    paged: { isId, pageSize: 16 },
     reply: {
       name: 'notifications',
       from: 'nodes',

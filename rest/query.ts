@@ -1,10 +1,9 @@
 import type { Request } from 'express';
 import { closestMatch } from 'leven';
 import { z } from 'zod';
-import type { Page } from '../src/database/page.ts';
 import type { ValidationIssue } from '../src/errors/issue.ts';
 import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
-import { formatPosition, type Position, parsePosition } from '../src/values/cursor.ts';
+import { parsePosition } from '../src/values/cursor.ts';
 import { listSources, type QueryShape, type Route } from './route.ts';
 
 /** Query parameters by name, decoded, each with its values. */
@@ -83,18 +82,21 @@ function findMessages(shape: QueryParameter['shape'], value: string): string[] {
   );
 }
 
-/** Converts a checked query to a page. Without `limit` it extends to the end of the list. */
-export function toPage({ limit, offset, after }: Query): Page {
-  return {
-    limit: limit && Number(limit[0]),
-    offset: offset && Number(offset[0]),
-    after: after && parsePosition(after[0] ?? ''),
-  };
+/** The part of a list that a query selects. Without `limit` it extends to the end of the list. */
+export type ListPart = {
+  limit?: number | undefined;
+  offset?: number | undefined;
+  after?: string | undefined;
+};
+
+/** Converts a checked query to the part of the list that it selects. */
+export function toListPart({ limit, offset, after }: Query): ListPart {
+  return { limit: limit && Number(limit[0]), offset: offset && Number(offset[0]), after: after?.[0] };
 }
 
-/** Formats the query of the page after a position, with the other parameters of the current one. */
-export function formatNextQuery(query: Query, position: Position): string {
+/** Formats the query of the page after a cursor, with the other parameters of the current one. */
+export function formatNextQuery(query: Query, cursor: string): string {
   const kept = Object.entries(query).filter(([name]) => name !== 'after' && name !== 'offset');
   const pairs = kept.flatMap(([name, values]) => values.map((value) => [name, value]));
-  return new URLSearchParams([...pairs, ['after', formatPosition(position)]]).toString();
+  return new URLSearchParams([...pairs, ['after', cursor]]).toString();
 }

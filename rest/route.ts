@@ -25,8 +25,8 @@ export type Route = {
   bind: Binding;
   /** The shape of the JSON body. Without it no body is read. */
   body?: z.ZodObject;
-  /** For a list of which `limit`, `offset` and `after` select a page: whether its cursors can contain an ID. */
-  paged?: { isId: (id: string) => boolean };
+  /** For a list of which `limit`, `offset` and `after` select a part. */
+  paged?: Paged;
   reply: {
     /** A 204 has no body. Defaults to 200. */
     status?: 200 | 204;
@@ -39,6 +39,14 @@ export type Route = {
     /** If the root field is a union: the type that is sent, and the one that is a conflict (409). */
     union?: { type: string; conflict: Conflict };
   };
+};
+
+/** How a list is read. */
+export type Paged = {
+  /** Whether a cursor of the list can contain an ID. */
+  isId: (id: string) => boolean;
+  /** How many records are read at once: about a megabyte, at most. */
+  pageSize: number;
 };
 
 /** A result that is a conflict: its type, the shape of what it says, the message, and the value of the error item. */

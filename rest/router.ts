@@ -1,4 +1,4 @@
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import express, { type RequestHandler } from 'express';
 import { type DocumentNode, type ExecutionResult, type GraphQLSchema, parse, validate } from 'graphql';
 import { type Access, requireAccess } from '../src/auth/access.ts';
 import type { RootValue, ServerContext } from '../src/context.ts';
@@ -6,15 +6,13 @@ import { ConflictError } from '../src/errors/gateway-errors.ts';
 import { valueAt } from '../src/errors/issue.ts';
 import type { GraphQLServer } from '../src/graphql/server.ts';
 import { toPattern } from '../src/http/messages.ts';
-import { sendParts } from '../src/http/send-parts.ts';
-import type { RestList } from '../src/quota/read-scheduler.ts';
 import { contextOf, type IdentifyCaller } from '../src/server/caller.ts';
 import { createBinder, createReader, locateError } from './binding.ts';
 import { editorAuth } from './editor-auth.ts';
 import { sendJson } from './errors.ts';
+import { createListSender, listArguments, listSelection } from './list.ts';
 import { notifications } from './notifications.ts';
 import { preferences } from './preferences.ts';
-import { formatNextQuery, toPage } from './query.ts';
 import type { Route } from './route.ts';
 import { createSerializer, toSelection } from './wire.ts';
 import { workspaces } from './workspaces.ts';
@@ -56,12 +54,14 @@ function prepareOperation(route: Route, schema: GraphQLSchema): { access: Access
   const isMutation = schema.getMutationType()?.getFields()[route.field] !== undefined;
   const root = isMutation ? schema.getMutationType() : schema.getQueryType();
   const field = root?.getFields()[route.field];
-  const { bind, reply } = route;
-  const used = field?.args.filter(({ name }) => name in bind) ?? [];
+  const { bind, reply, paged } = route;
+  const names = [...Object.keys(bind), ...(paged ? listArguments : [])];
+  const used = field?.args.filter(({ name }) => names.includes(name)) ?? [];
   const variables = used.map(({ name, type }) => `$${name}: ${type}`).join(', ');
   const given = used.map(({ name }) => `${name}: $${name}`).join(', ');
   const content = toSelection(reply.shape);
-  const selected = reply.from === undefined ? content : `{ ${reply.from} ${content} }`;
+  const selected =
+    reply.from === undefined ? content : `{ ${reply.from} ${content} ${paged ? listSelection : ''} }`;
   const selection = reply.union ? toUnionSelection(reply.union, selected) : selected;
   const text = `${isMutation ? 'mutation' : 'query'} ${route.field}${variables && `(${variables})`} { ${route.field}${given && `(${given})`} ${selection} }`;
   const document = parse(text);
@@ -98,79 +98,25 @@ function handle(route: Route, publicUrl: () => string, execute: Execute): Reques
   const readParts = createReader(route);
   const bind = createBinder(route.bind, route.body);
   const serialize = createSerializer(reply.shape);
-  const toContent = (value: unknown) =>
-    serialize(reply.from === undefined ? value : valueAt(value, [reply.from]));
-  const send = (response: Response, content: unknown) =>
-    sendJson(response, status, reply.name === undefined ? content : { [reply.name]: content });
+  const sendList = paged && createListSender(route, paged, serialize, publicUrl);
 
   return async (request, response) => {
     const parts = await readParts(request, contextOf(response));
-    const matchesKnownTag = readIfNoneMatch(request);
-    const run = async (rootValue: RootValue) => {
+    const run = async (page: object = {}) => {
       const { data, errors: [error] = [] } = await execute({
         contextValue: { req: request, res: response },
-        variableValues: bind(parts),
-        rootValue,
+        variableValues: { ...bind(parts), ...page },
+        rootValue: fromRest,
       });
       if (error !== undefined) throw locateError(error, route, parts);
       return valueAt(data, [field]);
     };
-    if (!paged) {
-      const result = await run({ via: 'rest' });
-      if (reply.union) refuseConflict(reply.union, result);
-      return send(response, toContent(result));
-    }
-    const list: RestList = {
-      page: toPage(parts.query),
-      isContinued: false,
-      etag: '',
-      next: undefined,
-      end: undefined,
-      readMs: 0,
-    };
-    const value = await run({ list, ...(matchesKnownTag && { matchesKnownTag }) });
-    const { etag } = list;
-    response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
-    response.appendHeader('Vary', 'Authorization');
-    if (matchesKnownTag?.(etag)) return sendJson(response, 304, undefined);
-    if (list.end !== undefined) {
-      const next = `${publicUrl()}${route.path}?${formatNextQuery(parts.query, list.end)}`;
-      response.setHeader('Link', `<${next}>; rel="next"`);
-    }
-    const records = toContent(value);
-    if (!Array.isArray(records) || reply.name === undefined)
-      throw new Error(`${route.path} returns no list.`);
-    const context = contextOf(response);
-    if (list.next === undefined) {
-      context.quota.chargeRecords(context, records.length);
-      return send(response, records);
-    }
-    let sent = 0;
-    async function* formatParts() {
-      yield `{${JSON.stringify(reply.name)}:[`;
-      for (let part: unknown = records; Array.isArray(part); part = await readNext()) {
-        const text = JSON.stringify(part).slice(1, -1);
-        yield sent > 0 && text !== '' ? `,${text}` : text;
-        sent += part.length;
-      }
-      yield ']}';
-    }
-    const readNext = async () => {
-      if (list.next === undefined) return undefined;
-      Object.assign(list, { page: list.next, isContinued: true });
-      return toContent(await run({ list }));
-    };
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    await sendParts(response, status, formatParts());
-    context.quota.chargeRecords(context, sent);
+    if (sendList) return sendList(request, response, parts, run);
+    const result = await run();
+    if (reply.union) refuseConflict(reply.union, result);
+    const content = serialize(reply.from === undefined ? result : valueAt(result, [reply.from]));
+    sendJson(response, status, reply.name === undefined ? content : { [reply.name]: content });
   };
 }
 
-/**
- * Returns the function that checks whether `If-None-Match` contains a given entity tag, by weak comparison (RFC 9110,
- * section 13.1.2); undefined without the header.
- */
-function readIfNoneMatch({ headers }: Request): ((etag: string) => boolean) | undefined {
-  const known = headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  return known && ((etag) => known.includes('*') || known.includes(etag));
-}
+const fromRest: RootValue = { via: 'rest' };

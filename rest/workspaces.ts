@@ -71,7 +71,7 @@ const list: Route = {
       ),
     },
   },
-  paged: { isId: isUuid },
+  paged: { isId: isUuid, pageSize: 500 },
   reply: { name: 'workspaces', from: 'nodes', shape: z.array(workspace), description: 'The workspaces.' },
 };
 

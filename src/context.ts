@@ -10,9 +10,9 @@ import type { ReadBody } from './http/read-body.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
-import type { LargeRead, LargeReads } from './quota/large-reads.ts';
 import type { Charges, Quota } from './quota/quota.ts';
-import type { ReadScheduler, RestList } from './quota/read-scheduler.ts';
+import type { ReadScheduler } from './quota/read-scheduler.ts';
+import type { RunningDocument, RunningDocuments } from './quota/running-documents.ts';
 import type { Time } from './values/time.ts';
 
 /** What the contexts of all requests share. */
@@ -33,8 +33,8 @@ export type SharedContext = {
    * lists.
    */
   readonly readScheduler: ReadScheduler;
-  /** Limits the memory of large replies. */
-  readonly largeReads: LargeReads;
+  /** Limits what the documents cost that run at once. */
+  readonly runningDocuments: RunningDocuments;
 };
 
 /** The dependencies of registering push subscriptions. */
@@ -78,24 +78,14 @@ export type Context = SharedContext &
     readonly viewer: Viewer;
     readonly now: Time;
     readonly charges: Charges;
-    /** What the reply returns inside lists: records, and the bytes of their long texts. */
-    nested: { records: number; bytes: number };
-    /** Set if the request reads more than a little. */
-    largeRead: Promise<LargeRead> | undefined;
-    /** The reply of such a request, which is sent in parts. */
-    largeReply: object | undefined;
+    /** Set if the document is costly. */
+    runningDocument: RunningDocument | undefined;
     /** Calls `leave` when the response ends or the caller disconnects, or immediately if it already has. */
     onLeave(leave: () => void): void;
   };
 
-/** The root value of an operation. A REST list passes its page; GraphQL connections have arguments instead. */
-export type RootValue = {
-  /** Set if the operation came over REST. */
-  readonly via?: 'rest';
-  readonly list?: RestList;
-  /** Returns whether the client already has the list with this entity tag. If it does, no records are read. */
-  readonly matchesKnownTag?: (etag: string) => boolean;
-};
+/** The root value of an operation: how the request came. */
+export type RootValue = { readonly via?: 'rest' };
 
 /** What Express passes to Yoga. */
 export type ServerContext = { req: Request; res: Response };

@@ -1,3 +1,4 @@
+import { MapperKind, mapSchema } from '@graphql-tools/utils';
 import type { GraphQLSchema } from 'graphql';
 import { builder } from './graphql/builder.ts';
 import './graphql/platform.ts';
@@ -35,10 +36,28 @@ import './workspaces/put-workspaces.graphql.ts';
 import './workspaces/workspace-events.graphql.ts';
 import './workspaces/workspaces.graphql.ts';
 
-/** The schema of all features, with the default limits. */
-export const schema: GraphQLSchema = builder.toSchema({ directives: rateLimitDirectives });
+/** The schema of all features, with the default limits, and what only the REST API uses. */
+const fullSchema: GraphQLSchema = builder.toSchema({ directives: rateLimitDirectives });
 
-/** Creates the schema that a gateway serves: every root field checks access, then the rate limit, then its arguments. */
-export function createServedSchema(quota: Quota): GraphQLSchema {
-  return guardRootFields(limitRootFields(schema, quota));
+/** The schema that GraphQL clients see, with the default limits. */
+export const schema = hideFromClients(fullSchema);
+
+/**
+ * Creates the schemas that a gateway serves, for both APIs: every root field checks access, then the rate limit, then its
+ * arguments.
+ */
+export function createServedSchemas(quota: Quota) {
+  const rest = guardRootFields(limitRootFields(fullSchema, quota));
+  return { rest, graphql: hideFromClients(rest) };
+}
+
+/** Removes what only documents of the REST API use. */
+function hideFromClients(from: GraphQLSchema): GraphQLSchema {
+  return mapSchema(from, {
+    [MapperKind.FIELD]: (field) => (field.extensions?.isRestOnly ? null : undefined),
+    [MapperKind.QUERY_ROOT_FIELD]: ({ args = {}, ...field }) => ({
+      ...field,
+      args: Object.fromEntries(Object.entries(args).filter(([, { extensions }]) => !extensions?.isRestOnly)),
+    }),
+  });
 }

@@ -27,11 +27,11 @@ import { createStatisticsMetrics } from './metrics/statistics-metrics.ts';
 import { countOpenRequests } from './notifications/answers/count-open-requests.ts';
 import { createPageKey } from './pages/graphiql-token.ts';
 import { readFeedLag, startPositioning } from './platform-feed/positions.ts';
-import { LargeReads } from './quota/large-reads.ts';
 import { createLimiters, openRedis } from './quota/limiters.ts';
 import { createQuota } from './quota/quota.ts';
 import { ReadScheduler } from './quota/read-scheduler.ts';
-import { createServedSchema } from './schema.ts';
+import { RunningDocuments } from './quota/running-documents.ts';
+import { createServedSchemas } from './schema.ts';
 import { readGauges } from './statistics/statistics.ts';
 
 /** Everything that a gateway runs with. Created once for each process. */
@@ -80,7 +80,7 @@ export async function createServices(config: Config, database: Database, log: Lo
     database,
     log,
     metrics,
-    schema: createServedSchema(quota),
+    schemas: createServedSchemas(quota),
     keySet,
     /** Undefined if GraphiQL cannot get a token. */
     pageKey: createPageKey(config),
@@ -102,7 +102,7 @@ export async function createServices(config: Config, database: Database, log: Lo
       quota,
       readBody: createBodyReader(),
       readScheduler: new ReadScheduler(),
-      largeReads: new LargeReads(),
+      runningDocuments: new RunningDocuments(),
     },
     /** Closes what was opened, except the database. */
     async close(): Promise<void> {

@@ -547,7 +547,7 @@ export interface components {
         DismissNotificationsReply: {
             /** @description The number of notifications that this request dismissed. Notifications that were dismissed before are not counted. */
             dismissed_count: number;
-            /** @description The notifications that this request dismissed, oldest first. If they exceed 16 MiB together, the last ones are omitted. */
+            /** @description The notifications that this request dismissed, oldest first. */
             notifications: components["schemas"]["Notification"][];
         };
         /** @description An answer: exactly one of `plan`, `questions` and `reply`. At most 64 KiB (65,536 bytes) as JSON in UTF-8, without spaces. */

@@ -50,27 +50,6 @@ export function defineRowsOfUserRead<Row extends { userId: string }>(
   });
 }
 
-/**
- * Defines the read of long texts of a user's records by their IDs. Concurrent calls become one statement, for `users` and
- * `ids` of equal length.
- */
-export function defineTextsRead<Row extends { userId: string; id: string }>(
-  readAll: (
-    database: Database,
-    input: OfUsers & { ids: readonly string[] },
-    selected: ReadonlySet<string> | undefined,
-  ) => Promise<Row[]>,
-) {
-  return defineBatchedRead<{ userId: string; ids: readonly string[] }, Row[]>(
-    async (database, items, selected) => {
-      const users = items.flatMap(({ userId, ids }) => ids.map(() => userId));
-      const ids = items.flatMap((item) => item.ids);
-      const rows = Map.groupBy(await readAll(database, { users, ids }, selected), ({ userId }) => userId);
-      return items.map(({ userId, ids }) => (rows.get(userId) ?? []).filter(({ id }) => ids.includes(id)));
-    },
-  );
-}
-
 /** What a user's list is read by, besides the user. */
 type ListOf<Query> = { userId: string; query: Query };
 

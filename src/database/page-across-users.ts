@@ -1,15 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Time } from '../values/time.ts';
 import type { Tables } from './database.ts';
-import {
-  type Bounds,
-  MAX_COUNT,
-  type Page,
-  type PageInput,
-  selectColumns,
-  type TextSizes,
-  toPageInput,
-} from './page.ts';
+import { type Bounds, MAX_COUNT, type Page, type PageInput, toPageInput } from './page.ts';
 import type { ReadParams } from './read.ts';
 
 /*
@@ -100,24 +92,19 @@ export function selectPageAcrossUsers<Table extends string & keyof Tables>(
   params: ReadParams<PageInput & BranchInput>,
   filter: BranchFilter<Table>,
   properties: readonly (string & keyof Tables[Table])[],
-  textSizes: TextSizes,
 ) {
-  const { columns, hasTexts } = selectColumns(params, properties, textSizes);
+  const columns = properties.map((property) => sql.ref(property));
   const table = sql.table(filter.table);
   const isSame = sql`${sql.ref('list.userId')} = ${sql.ref('keys.userId')}
     and ${sql.ref(`list.${filter.id ?? 'id'}`)} = keys.id`;
   // `limit 1` makes PostgreSQL look each record up. It overestimates their number, and would scan the whole table.
-  const page = sql<Tables[Table] & { isMatch: boolean; isScanEnd: boolean; omittedBytes: number | null }>`(
+  const page = sql<Tables[Table] & { isMatch: boolean; isScanEnd: boolean }>`(
     select list.*, keys.id as position, keys."isMatch", keys."isScanEnd"
     from (
       select * from ${scanBranches(params, filter)} as scanned where "isMatch" or "isScanEnd"
       order by ${newestFirst} limit ${params.param('limit')}) as keys
     cross join lateral (select ${sql.join(columns)} from ${table} as list where ${isSame} limit 1) as list)`;
-  return db
-    .selectFrom(page.as('page'))
-    .select(['isMatch', 'isScanEnd'])
-    .$if(hasTexts, (page) => page.select('omittedBytes'))
-    .orderBy(sortNewestFirst('position'));
+  return db.selectFrom(page.as('page')).select(['isMatch', 'isScanEnd']).orderBy(sortNewestFirst('position'));
 }
 
 type CountInput = PageInput & BranchInput;

@@ -7,8 +7,7 @@ import type { ReadParams } from './read.ts';
 /**
  * A part of a list. `limit` defaults to the whole list. With `backwards`, the last records are returned instead of the
  * first, in reverse order. With `tagged`, every record includes the entity tag of the list. With `scanLimit`, a filtered
- * page ends after scanning so many records of the list, even if it is not full. With `inlineBytes`, a record whose long
- * texts exceed this size is returned without them. `isLong` marks a part of a list that may have many records.
+ * page ends after scanning so many records of the list, even if it is not full. `isPart` marks a part of a long list.
  */
 export type Page = {
   after?: Position | undefined;
@@ -16,22 +15,19 @@ export type Page = {
   limit?: number | undefined;
   offset?: number | undefined;
   scanLimit?: number | undefined;
-  inlineBytes?: number | undefined;
-  isLong?: boolean | undefined;
+  isPart?: boolean | undefined;
   backwards?: boolean | undefined;
   tagged?: boolean | undefined;
 };
 
 /**
  * A record of a list, with the list's entity tag if the page is `tagged`. If `isScanEnd`, the page ended because of its
- * `scanLimit`, and this is the last record that was scanned. Only that record may have `isMatch` false. `omittedBytes`
- * is the size of the long texts that the record was returned without.
+ * `scanLimit`, and this is the last record that was scanned. Only that record may have `isMatch` false.
  */
 export type Listed<Row> = Row & {
   tag?: string | null;
   isMatch?: boolean;
   isScanEnd?: boolean;
-  omittedBytes?: number | null;
 };
 
 /** The positions between which records are read, as inputs of a read. */
@@ -49,15 +45,14 @@ export type PageInput = Bounds & {
   limit: number | undefined;
   offset: number | undefined;
   scanLimit: number | undefined;
-  inlineBytes: number | undefined;
-  isLong: true | undefined;
+  isPart: true | undefined;
   backwards: true | undefined;
   tagged: true | undefined;
 };
 
 /** Converts a page to inputs. */
 export function toPageInput(page: Page): PageInput {
-  const { after, before, limit, offset, scanLimit, inlineBytes, isLong, backwards, tagged } = page;
+  const { after, before, limit, offset, scanLimit, isPart, backwards, tagged } = page;
   return {
     afterTime: after?.createdAt,
     afterId: after?.id,
@@ -68,8 +63,7 @@ export function toPageInput(page: Page): PageInput {
     limit,
     offset,
     scanLimit,
-    inlineBytes,
-    isLong: isLong || undefined,
+    isPart: isPart || undefined,
     backwards: backwards || undefined,
     tagged: tagged || undefined,
   };
@@ -88,14 +82,6 @@ export type Filter<Table> = {
   matches: RawBuilder<boolean> | undefined;
 };
 
-/** The properties of a record that can hold long text, each with its size in bytes. */
-export type TextSizes = Readonly<Record<string, RawBuilder<number>>>;
-
-/** The size of a text column, which PostgreSQL knows without reading a long text. */
-export function textBytes(property: string): RawBuilder<number> {
-  return sql`coalesce(octet_length(${sql.ref(property)}), 0)`;
-}
-
 /**
  * Selects from the records of a page, as `page`, with the given properties. A filter with `matches` may match few records
  * of its range, or none. With `scanLimit`, only so many records of the range are read, and the last of them is returned
@@ -107,13 +93,11 @@ export function selectPage<Table extends string & keyof Tables>(
   params: ReadParams<PageInput>,
   filter: Filter<Table>,
   properties: readonly (string & keyof Tables[Table])[],
-  textSizes: TextSizes,
 ) {
-  const { page, order, isScanLimited, hasSizes } = buildPage(params, filter, properties, textSizes);
+  const { page, order, isScanLimited } = buildPage(params, filter, properties);
   return db
     .selectFrom(page.as('page'))
     .$if(isScanLimited, (page) => page.select(['isMatch', 'isScanEnd']))
-    .$if(hasSizes, (page) => page.select('omittedBytes'))
     .orderBy(order);
 }
 
@@ -129,9 +113,8 @@ export function selectPagesOfUsers<Table extends string & keyof Tables>(
   params: ReadParams<PageInput & OfUsers>,
   toFilter: (userId: RawBuilder<string>) => Filter<Table>,
   properties: readonly (string & keyof Tables[Table])[],
-  textSizes: TextSizes,
 ) {
-  const { page, order, isScanLimited, hasSizes } = buildPage(params, toFilter(owner), properties, textSizes);
+  const { page, order, isScanLimited } = buildPage(params, toFilter(owner), properties);
   const pages = sql<PageRow<Tables[Table]> & { owner: string; position: number }>`(
     select ${owner} as owner, owner.position, list.*
     from unnest(${params.param('users', 'text[]')}) with ordinality as owner (id, position)
@@ -140,7 +123,6 @@ export function selectPagesOfUsers<Table extends string & keyof Tables>(
     .selectFrom(pages.as('page'))
     .select('owner')
     .$if(isScanLimited, (page) => page.select(['isMatch', 'isScanEnd']))
-    .$if(hasSizes, (page) => page.select('omittedBytes'))
     .orderBy('position')
     .orderBy(order);
 }
@@ -151,13 +133,12 @@ export const MAX_COUNT = 10_000;
 /** The users whose records a statement reads, as input of a read. */
 export type OfUsers = { users: readonly string[] };
 
-type PageRow<Row> = Row & { isMatch: boolean; isScanEnd: boolean; omittedBytes: number | null };
+type PageRow<Row> = Row & { isMatch: boolean; isScanEnd: boolean };
 
 function buildPage<Table extends string & keyof Tables>(
   params: ReadParams<PageInput>,
   { table, range, isUnsorted = false, matches }: Filter<Table>,
   properties: readonly (string & keyof Tables[Table])[],
-  textSizes: TextSizes,
 ) {
   const { param, has } = params;
   const direction = has('backwards') ? sql`asc` : sql`desc`;
@@ -174,39 +155,19 @@ function buildPage<Table extends string & keyof Tables>(
   const condition = isScanLimited
     ? sql<boolean>`"isMatch" or "isScanEnd"`
     : sql<boolean>`${isInRange} and ${matches ?? sql`true`}`;
-  const { columns, hasTexts } = selectColumns(params, properties, textSizes);
-  if (isScanLimited) columns.push(sql`"isMatch"`, sql`"isScanEnd"`);
+  const columns = properties.map((property) => sql.ref(property));
+  if (isScanLimited) columns.push(sql.ref('isMatch'), sql.ref('isScanEnd'));
   const page = sql<PageRow<Tables[Table]>>`(
     select ${sql.join(columns)} from ${source} as list where ${condition} order by ${order}
     ${has('limit') ? sql`limit ${param('limit')}` : sql``} ${has('offset') ? sql`offset ${param('offset')}` : sql``})`;
-  return { page, order, isScanLimited, hasSizes: hasTexts };
+  return { page, order, isScanLimited };
 }
 
-/** Selects properties. With `inlineBytes`, selects no longer texts, but `omittedBytes`, if `hasTexts`. */
-export function selectColumns(
-  { param, has }: ReadParams<Pick<PageInput, 'inlineBytes'>>,
-  properties: readonly string[],
-  textSizes: TextSizes,
-): { columns: RawBuilder<unknown>[]; hasTexts: boolean } {
-  const texts = has('inlineBytes') ? properties.filter((property) => Object.hasOwn(textSizes, property)) : [];
-  const bytes = sql`(${sql.join(
-    texts.map((property) => textSizes[property]),
-    sql` + `,
-  )})`;
-  const isInline = sql`${bytes} <= ${param('inlineBytes')}`;
-  const columns = properties.map((property) => {
-    const column = sql.ref(property);
-    return texts.includes(property) ? sql`case when ${isInline} then ${column} end as ${column}` : column;
-  });
-  if (texts.length > 0) columns.push(sql`case when not ${isInline} then ${bytes} end as "omittedBytes"`);
-  return { columns, hasTexts: texts.length > 0 };
-}
-
-/** The records whose texts are read: `users` and `ids` have equal lengths. */
-export type TextsInput = OfUsers & { ids: readonly string[] };
+/** Records by their IDs: `users` and `ids` have equal lengths. */
+export type KeysInput = OfUsers & { ids: readonly string[] };
 
 /** Whether a record is one of those. `idType` is the type of the column `id`. */
-export function isAmong({ param }: ReadParams<TextsInput>, idType: 'text' | 'uuid'): RawBuilder<boolean> {
+export function isAmong({ param }: ReadParams<KeysInput>, idType: 'text' | 'uuid'): RawBuilder<boolean> {
   return sql`(${sql.ref('userId')}, id) in (
     select * from unnest(${param('users', 'text[]')}, ${param('ids', `${idType}[]`)}))`;
 }

@@ -50,51 +50,23 @@ export function defineListRead<Input extends object, Row extends QueryResultRow>
     read(database, 'short', input, selected);
 }
 
-/** Defines a read of records that may be large. Runs on the connections for long reads. */
-export function defineLargeRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
-  const read = prepare(build);
-  return (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> =>
-    read(database, 'long', input, selected);
-}
-
-/** A list with more records than this is long: reading and sending it delays other requests noticeably. */
-const LONG_LIST = 1000;
-
 /**
- * Defines a read of a list or a page of it. A page of up to {@link LONG_LIST} records without an offset runs on the
- * connections for short reads, unless `mayScanMany` returns true. Any other read may scan many rows, and runs on the
- * connections for long reads. Records that the statement returned without their `texts` do not have these properties.
+ * Defines a read of a page of a list. It runs on the connections for short reads, unless it may take long, because it
+ * skips records or is a part of a long list, or if `isLong` returns true.
  */
-export function definePageRead<Input extends PageLimits, Row extends PageRow>(
+export function definePageRead<Input extends PageOptions, Row extends QueryResultRow>(
   build: Build<Input, Row>,
-  texts: object,
-  mayScanMany: (input: Input) => boolean = () => false,
+  isLong: (input: Input, selected?: ReadonlySet<string>) => boolean = () => false,
 ) {
   const read = prepare(build);
-  const names = Object.keys(texts);
-  return async (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
-    const isShort =
-      input.isLong === undefined && !mayBeLong(input) && input.offset === undefined && !mayScanMany(input);
-    const rows = await read(database, isShort ? 'short' : 'long', input, selected);
-    for (const row of rows) {
-      if (row.omittedBytes != null) for (const name of names) Reflect.deleteProperty(row, name);
-    }
-    return rows;
+  return (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
+    const connection =
+      input.isPart || input.offset !== undefined || isLong(input, selected) ? 'long' : 'short';
+    return read(database, connection, input, selected);
   };
 }
 
-type PageRow = QueryResultRow & { omittedBytes?: number | null };
-
-/** Whether a page may have many records. Without a limit, it is the whole list. */
-export function mayBeLong({ limit = Number.POSITIVE_INFINITY }: PageLimits): boolean {
-  return limit > LONG_LIST;
-}
-
-type PageLimits = object & {
-  isLong?: boolean | undefined;
-  limit?: number | undefined;
-  offset?: number | undefined;
-};
+type PageOptions = object & { isPart?: boolean | undefined; offset?: number | undefined };
 
 /** Defines a count. Runs on the connections for long reads, because it reads every row that it counts. */
 export function defineCount<Input extends object>(build: Build<Input, { count: number }>) {

@@ -89,7 +89,6 @@ const list = definePageRead(
       .select(shownProperties)
       .orderBy(newestFirst)
       .limit(params.param('limit')),
-  {},
   () => true,
 );
 

@@ -1,7 +1,5 @@
 import { accountRead, platform } from '../auth/access.ts';
-import type { Context } from '../context.ts';
 import { builder, columnsOf, toEnumValues } from '../graphql/builder.ts';
-import { countNested } from '../graphql/nested-list.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
@@ -127,8 +125,8 @@ builder.objectField(UserRef, 'deliveries', (t) =>
     nullable: true,
     description: 'The deliveries of a notification of the user, as the root field returns them.',
     args: { notificationId: t.arg.id({ required: true, description: "The notification's ID." }) },
-    resolve: ({ userId }, { notificationId }, context) =>
-      readNestedDeliveries(context, { userId, notificationId }),
+    resolve: ({ userId }, { notificationId }, { database }) =>
+      readDeliveries(database, { userId, notificationId }),
   }),
 );
 
@@ -140,19 +138,10 @@ builder.interfaceField(UserNotification, 'deliveries', () =>
       type: [DeliveryRef],
       nullable: true,
       description: 'The deliveries of the notification, as the root field returns them.',
-      resolve: ({ userId, id }, _args, context) =>
-        readNestedDeliveries(context, { userId, notificationId: id }),
+      resolve: ({ userId, id }, _args, { database }) =>
+        readDeliveries(database, { userId, notificationId: id }),
     }),
 );
-
-async function readNestedDeliveries(
-  context: Context,
-  key: { userId: string; notificationId: string },
-): Promise<ShownDelivery[]> {
-  const deliveries = await readDeliveries(context.database, key);
-  countNested(context, deliveries.length);
-  return deliveries;
-}
 
 const RetryDeliveriesFilter = builder.inputType('RetryDeliveriesFilter', {
   description: 'A filter of failed deliveries. Deliveries must meet all conditions.',

@@ -1,6 +1,5 @@
 import { platformRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { findByteShare } from '../graphql/byte-share.ts';
 import {
   defineConnectionType,
   describeCount,
@@ -55,11 +54,10 @@ builder.objectField(Platform, 'deliveries', (t) =>
         description: 'Defaults to the deliveries of the last 24 hours.',
       }),
     },
-    resolve: (_platform, { filter: given, ...page }, { database, now }, info) => {
+    resolve: (_platform, { filter: given, ...page }, { database, now }) => {
       const filter = { ...given, since: resolveSince(given?.since, now) };
       return readConnectionAcrossUsers<ShownDelivery>(page, {
         readRecords: (page) => listAllDeliveries(database, filter, page),
-        share: findByteShare(info),
         totalCount: () => countAllDeliveries(database, filter),
         isId: isShownId,
       });

@@ -81,8 +81,7 @@ const properties = ['userId', 'createdAt', 'updatedAt', 'expiresAt', 'keyId', 'r
 
 const list = definePageRead(
   (db, params: ReadParams<ListInput>) =>
-    selectPageAcrossUsers(db, params, selectMatching(params), properties, {}).select(properties),
-  {},
+    selectPageAcrossUsers(db, params, selectMatching(params), properties).select(properties),
   () => true,
 );
 

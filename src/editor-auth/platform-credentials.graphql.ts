@@ -1,6 +1,5 @@
 import { platformRead } from '../auth/access.ts';
 import { builder, toEnumValues } from '../graphql/builder.ts';
-import { findByteShare } from '../graphql/byte-share.ts';
 import {
   defineConnectionType,
   describeCount,
@@ -86,11 +85,10 @@ builder.objectField(Platform, 'editorCredentials', (t) =>
       ...defineForwardArguments(),
       filter: t.arg({ type: PlatformEditorCredentialFilter, description: 'Defaults to all token pairs.' }),
     },
-    resolve: (_platform, { filter: given, ...page }, { database, cipher }, info) => {
+    resolve: (_platform, { filter: given, ...page }, { database, cipher }) => {
       const filter = given ?? {};
       return readConnectionAcrossUsers<ListedCredential>(page, {
         readRecords: (page) => listAllCredentials(database, cipher, filter, page),
-        share: findByteShare(info),
         totalCount: () => countAllCredentials(database, cipher, filter),
         isId,
       });

@@ -1,14 +1,11 @@
 import type { OutputRef } from '@pothos/core';
-import type { RootValue } from '../context.ts';
 import type { Listed, Page } from '../database/page.ts';
 import { MAX_COUNT } from '../database/page.ts';
-import { mayBeLong, type Selected } from '../database/read.ts';
-import { ValidationError } from '../errors/gateway-errors.ts';
-import type { RestList } from '../quota/read-scheduler.ts';
+import type { Selected } from '../database/read.ts';
+import { matchesEntityTag } from '../http/messages.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
-import type { ByteShare } from './byte-share.ts';
-import { type PageArguments, toPage } from './page-arguments.ts';
+import { type ListArguments, restOnly, SCAN_LIMIT, toPage } from './page-arguments.ts';
 import { readBySubfields, reads } from './selected-fields.ts';
 
 /** A page of a list, as a Relay connection. */
@@ -20,122 +17,60 @@ export type Connection<Node> = {
   hasNextPage: boolean;
   totalCount: () => Promise<number>;
   /** Whether concurrent counts become one statement. They must then not wait for each other. */
-  isBatched?: boolean;
+  isBatched: boolean | undefined;
+  /** The entity tag of the list, if it was read. */
+  etag: string | undefined;
 };
-
-/**
- * The maximum number of records that a filtered page scans, so that a filter that few records match costs no more than
- * reading some pages.
- */
-export const SCAN_LIMIT = 2000;
 
 /** The description of pages that may be short. */
-export const shortPageNote = `A page may be shorter than requested although there is a next page: it ends before its records exceed 16 MiB, but contains at least one; several lists of a request share the 16 MiB. A page of a filtered list ends after ${SCAN_LIMIT} records were checked, and may be empty. Continue until \`hasNextPage\` is \`false\`.`;
-
-/**
- * Reads a page of a list. A REST route passes it as the root value. Otherwise the arguments select it, and one record
- * more is read, to find out whether there is another page. REST replies do not contain that information.
- * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
- */
-export async function readConnection<Node extends ListedRecord>(
-  args: PageArguments,
-  { list: restList, matchesKnownTag }: RootValue,
-  list: ListReader<Node>,
-): Promise<Connection<Node>> {
-  const { totalCount } = list;
-  if (restList !== undefined) {
-    const nodes = await readRestPart(list, restList, matchesKnownTag);
-    const ends = { start: nodes.at(0), end: nodes.at(-1) };
-    return { nodes, ends, hasPreviousPage: false, hasNextPage: false, totalCount };
-  }
-  const { limit, ...page } = toPage(args, list.isId, list.isAcrossUsers);
-  const records = await list.readRecords({
-    ...page,
-    limit: limit + 1,
-    scanLimit: SCAN_LIMIT,
-    inlineBytes: Math.floor(list.share.inlineBytes / limit),
-  });
-  const { complete, scanned } = await completeTexts(
-    list,
-    records.slice(0, limit),
-    list.share,
-    list.admitLargeRead,
-  );
-  const hasMore = scanned.length < records.length || records.at(-1)?.isScanEnd === true;
-  const [shown, range] = page.backwards ? [complete.reverse(), scanned.reverse()] : [complete, scanned];
-  const nodes = shown.filter(({ isMatch }) => isMatch !== false);
-  list.onReturn?.(nodes.length);
-  const part = {
-    nodes,
-    ends: { start: range.at(0), end: range.at(-1) },
-    totalCount,
-    isBatched: list.onReturn !== undefined,
-  };
-  return page.backwards
-    ? { ...part, hasPreviousPage: hasMore, hasNextPage: page.before !== undefined }
-    : { ...part, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore };
-}
-
-/** How to read a list across users. `texts` reads the long texts of its records; without it, they have none. */
-export type ReaderAcrossUsers<Node> = Pick<
-  ListReader<Node>,
-  'readRecords' | 'totalCount' | 'share' | 'isId'
-> & {
-  texts?: Pick<ListReader<Node>, 'readTexts' | 'admitLargeRead'>;
-};
-
-/** Reads a page of a list across users, which the REST API does not have. */
-export function readConnectionAcrossUsers<Node extends ListedRecord>(
-  args: PageArguments,
-  { texts, ...list }: ReaderAcrossUsers<Node>,
-): Promise<Connection<Node>> {
-  const { readTexts, admitLargeRead } = texts ?? {
-    readTexts: async () => [],
-    admitLargeRead: async () => true,
-  };
-  return readConnection(
-    args,
-    {},
-    { ...list, readTexts, admitLargeRead, isAcrossUsers: true, readTag: async () => '' },
-  );
-}
-
-/** How to read records that may have long texts. */
-export type RecordReader<Node> = {
-  readRecords: (page: Page) => Promise<Listed<Node>[]>;
-  /** Reads the selected long texts of the records with these IDs. `users[i]` owns `ids[i]`, if the list is across users. */
-  readTexts: (ids: string[], users: string[]) => Promise<(Partial<Node> & { id: string })[]>;
-  /** Whether the records are of all users. IDs are not unique across users, so the key of a record includes its user. */
-  isAcrossUsers?: boolean;
-  /** How much long text the list may have. */
-  share: ByteShare;
-  /** Waits until the request may read so many bytes of omitted texts, and returns whether it may. */
-  admitLargeRead: (bytes: number) => Promise<boolean>;
-};
+export const shortPageNote = `A page of a filtered list may be shorter than requested although there is a next page: it ends after ${SCAN_LIMIT} records were checked, and may be empty. Continue until \`hasNextPage\` is \`false\`.`;
 
 /** How to read a list. */
-export type ListReader<Node> = RecordReader<Node> & {
+export type ListReader<Node> = {
+  readRecords: (page: Page) => Promise<Listed<Node>[]>;
   totalCount: () => Promise<number>;
   /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
   readTag: () => Promise<string>;
   /** Whether an ID in a cursor can belong to this list. */
   isId: (id: string) => boolean;
-  /** For a list inside another: counts the records that it returns. @throws {ValidationError} if they exceed a limit */
-  onReturn?: (count: number) => void;
+  /** Whether the records are of all users. */
+  isAcrossUsers?: boolean;
+  /** Whether the list is read together with the lists of other users. */
+  isBatched?: boolean;
 };
 
 /**
- * Reads a page and the entity tag of its list. Reads no records if the client already has the list with this tag. The
- * tag is empty for the parts that continue a list.
+ * Reads a page of a list, and one record more, to find out whether there is another page.
+ * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
-async function readTaggedPage<Node>(
+export async function readConnection<Node extends ListedRecord>(
+  args: ListArguments,
+  list: ListReader<Node>,
+): Promise<Connection<Node>> {
+  const { totalCount, isBatched } = list;
+  const { limit, ...page } = toPage(args, list.isId, list.isAcrossUsers);
+  const { records, etag } = await readTagged(list, { ...page, limit: limit + 1 }, args.ifNoneMatch);
+  const found = records.slice(0, limit);
+  const hasMore = records.length > limit || records.at(-1)?.isScanEnd === true;
+  const range = page.backwards ? found.reverse() : found;
+  const nodes = range.filter(({ isMatch }) => isMatch !== false);
+  const part = { nodes, ends: { start: range.at(0), end: range.at(-1) }, totalCount, isBatched, etag };
+  return page.backwards
+    ? { ...part, hasPreviousPage: hasMore, hasNextPage: page.before !== undefined }
+    : { ...part, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore };
+}
+
+/**
+ * Reads a page. If `ifNoneMatch` is given, reads the entity tag of its list too, and no records if the client already has
+ * the list with this tag.
+ */
+async function readTagged<Node>(
   list: ListReader<Node>,
   page: Page,
-  isContinued: boolean,
-  matchesKnownTag?: (etag: string) => boolean,
-): Promise<{ records: Listed<Node>[]; etag: string }> {
-  if (isContinued) return { records: await list.readRecords(page), etag: '' };
-  if (matchesKnownTag === undefined) {
+  ifNoneMatch: string | null | undefined,
+): Promise<{ records: Listed<Node>[]; etag?: string }> {
+  if (ifNoneMatch == null) return { records: await list.readRecords(page) };
+  if (ifNoneMatch === '') {
     // One statement reads both. An empty page has no record to carry the tag, and is read again below.
     const records = await list.readRecords({ ...page, tagged: true });
     const tag = records[0]?.tag;
@@ -143,127 +78,15 @@ async function readTaggedPage<Node>(
   }
   // The tag is read first, so that a change in between cannot combine old records with the new tag.
   const etag = await list.readTag();
-  return { records: matchesKnownTag?.(etag) ? [] : await list.readRecords(page), etag };
+  return { records: matchesEntityTag(ifNoneMatch, etag) ? [] : await list.readRecords(page), etag };
 }
 
-/**
- * Reads the omitted texts of as many records as the share allows, but of at least one. Returns these records, and which
- * part of the list they are: a record that was deleted meanwhile is only in the latter. Before it reads any texts, it
- * calls `admit`, and if that returns false, reads the first texts only.
- * @throws {ValidationError} if not even the first record of a list inside another may be read
- */
-async function completeTexts<Node extends ListedRecord>(
-  { readTexts, isAcrossUsers }: RecordReader<Node>,
-  records: readonly Listed<Node>[],
-  { bytes: maxBytes, isNested = false }: Pick<ByteShare, 'bytes' | 'isNested'>,
-  admit: (bytes: number) => Promise<boolean>,
-): Promise<{ complete: Listed<Node>[]; scanned: Listed<Node>[] }> {
-  const isOmitted = ({ omittedBytes }: Listed<Node>) => omittedBytes != null;
-  if (!records.some(isOmitted)) return { complete: [...records], scanned: [...records] };
-  const allowed = takeBytes(records, maxBytes, isNested);
-  const bytes = allowed.reduce((sum, { omittedBytes }) => sum + (omittedBytes ?? 0), 0);
-  const scanned = (await admit(bytes)) ? allowed : takeBytes(records, 0, isNested);
-  if (scanned.length === 0) {
-    const message = 'has a record that is too large for a list inside another: query the user by `user(id:)`';
-    throw new ValidationError([{ path: [], message, value: null }]);
-  }
-  const keyOf = ({ id, userId }: { id: string; userId?: string | undefined }) =>
-    isAcrossUsers ? `${userId}\n${id}` : id;
-  const omitted = scanned.filter(isOmitted);
-  const [ids, users] = [omitted.map(({ id }) => id), omitted.map(({ userId = '' }) => userId)];
-  const found = ids.length > 0 ? await readTexts(ids, users) : [];
-  const texts = new Map(found.map((text) => [keyOf(text), text]));
-  const complete = scanned.flatMap((record) => {
-    if (!isOmitted(record)) return [record];
-    const text = texts.get(keyOf(record));
-    return text === undefined ? [] : [{ ...record, ...text }];
-  });
-  return { complete, scanned };
-}
-
-/** Reads the first of at most `limit` records, as many as the share allows. */
-export async function readWithinShare<Node extends ListedRecord>(
-  reader: RecordReader<Node>,
-  page: Page & { limit: number },
-): Promise<Node[]> {
-  const { share, admitLargeRead } = reader;
-  const inlineBytes = Math.floor(share.inlineBytes / page.limit);
-  const records = await reader.readRecords({ ...page, inlineBytes });
-  const { complete } = await completeTexts(reader, records, share, admitLargeRead);
-  return complete;
-}
-
-/**
- * Returns the first records whose omitted texts have at most `maxBytes` together, but at least one unless the list is
- * inside another.
- */
-function takeBytes<Node>(
-  records: readonly Listed<Node>[],
-  maxBytes: number,
-  isNested: boolean,
-): Listed<Node>[] {
-  let bytes = 0;
-  const end = records.findIndex(({ omittedBytes }, index) => {
-    bytes += omittedBytes ?? 0;
-    return omittedBytes != null && bytes > maxBytes && (isNested || index > 0);
-  });
-  return records.slice(0, end === -1 ? records.length : end);
-}
-
-/** The maximum number of records of a part of a REST list, and the maximum size of their long texts. */
-const PART_RECORDS = 250;
-const PART_BYTES = 1024 * 1024;
-
-/** The maximum number of records that a part of a filtered whole list scans, so that no statement takes long. */
-const PART_SCAN_LIMIT = 10_000;
-
-/** Records with more long text than this are read by a second statement. */
-const INLINE_BYTES = Math.floor(PART_BYTES / PART_RECORDS);
-
-/** Reads the next part of a REST list, and replaces `next` and, with the first part, `etag` and `end`. */
-async function readRestPart<Node extends ListedRecord>(
-  list: ListReader<Node>,
-  restList: RestList,
-  matchesKnownTag?: (etag: string) => boolean,
-): Promise<Node[]> {
-  const { page, isContinued } = restList;
-  const { limit = Number.POSITIVE_INFINITY } = page;
-  // One record more shows whether others follow a short page.
-  const size = Math.min(limit + 1, PART_RECORDS);
-  const part = { ...page, limit: size, inlineBytes: INLINE_BYTES, isLong: isContinued || mayBeLong(page) };
-  // Pages have exactly `limit` records, and `offset` counts records that match.
-  const isWhole = page.limit === undefined && page.offset === undefined;
-  const { records: found, etag } = await readTaggedPage(
-    list,
-    isWhole ? { ...part, scanLimit: PART_SCAN_LIMIT } : part,
-    isContinued,
-    matchesKnownTag,
-  );
-  const records = found.slice(0, limit);
-  if (!isContinued) restList.etag = etag;
-  const mayBeCut = !isContinued && page.limit !== undefined && found.length === size;
-  const [end, following] = mayBeCut ? await readCut(list, page, found) : [];
-  if (end && following) restList.end = positionOf(end);
-  const { complete, scanned } = await completeTexts(list, records, { bytes: PART_BYTES }, async () => true);
-  const last = scanned.at(-1);
-  const isListEnd = found.length < size && found.at(-1)?.isScanEnd !== true;
-  const isComplete = scanned.length === records.length && (scanned.length === limit || isListEnd);
-  // What follows the page was read before: records that are deleted meanwhile do not move its end.
-  const rest = following
-    ? { before: positionOf(following) }
-    : { before: page.before, limit: page.limit && page.limit - scanned.length };
-  restList.next = isComplete || last === undefined ? undefined : { ...rest, after: positionOf(last) };
-  return complete.filter(({ isMatch }) => isMatch !== false);
-}
-
-/** Returns the last record of a page and the one that follows it, which is among the first records of the page or read. */
-async function readCut<Node>(
-  list: ListReader<Node>,
-  { limit = 1, offset = 0, ...page }: Page,
-  found: readonly Listed<Node>[],
-): Promise<readonly Listed<Node>[]> {
-  if (found.length > limit) return found.slice(limit - 1);
-  return list.readRecords({ ...page, offset: offset + limit - 1, limit: 2, inlineBytes: 0, isLong: true });
+/** Reads a page of a list across users, which the REST API does not have. */
+export function readConnectionAcrossUsers<Node extends ListedRecord>(
+  args: ListArguments,
+  list: Pick<ListReader<Node>, 'readRecords' | 'totalCount' | 'isId'>,
+): Promise<Connection<Node>> {
+  return readConnection(args, { ...list, isAcrossUsers: true, readTag: async () => '' });
 }
 
 /** A record of a list, with the selected properties. */
@@ -377,6 +200,9 @@ export function defineConnectionType<Node extends ListedRecord>(
           startCursor: start && formatCursor(start),
           endCursor: end && formatCursor(end),
         }),
+      }),
+      ...(!acrossUsers && {
+        etag: t.string({ ...restOnly, nullable: true, resolve: ({ etag }) => etag }),
       }),
       totalCount: t.int({
         description:

@@ -13,6 +13,7 @@ import {
   introspectionFromSchema,
   isIntrospectionType,
   isListType,
+  isObjectType,
   Kind,
   type NamedTypeNode,
   type OperationDefinitionNode,
@@ -21,6 +22,7 @@ import {
   type SelectionSetNode,
   TypeMetaFieldDef,
   type ValidationContext,
+  type ValueNode,
 } from 'graphql';
 import { BadRequestError } from '../errors/gateway-errors.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page-arguments.ts';
@@ -75,8 +77,14 @@ export function measureNesting(text: string): number {
 
 const quantities = ['depth', 'rootFields', 'aliases', 'directives', 'cost'] as const;
 
-/** The quantities of a selection set, including its fragments. */
-type Cost = Readonly<Record<(typeof quantities)[number] | 'introspection' | 'otherFields', number>>;
+/** The quantities of an operation. */
+type Quantities = Readonly<Record<(typeof quantities)[number] | 'introspection' | 'otherFields', number>>;
+
+/**
+ * The quantities of a selection set, including its fragments. The cost is that of the fields of each object type, and
+ * under `''` of those of all types: a record has one type, so only the costliest fragments on object types count.
+ */
+type Cost = Omit<Quantities, 'cost'> & { readonly costs: Readonly<Record<string, number>> };
 
 const zero: Cost = {
   depth: 0,
@@ -85,11 +93,35 @@ const zero: Cost = {
   otherFields: 0,
   aliases: 0,
   directives: 0,
-  cost: 0,
+  costs: {},
 };
 
-/** The assumed length of a list without page sizes. */
+function sumCosts({ '': ofAll = 0, ...ofTypes }: Cost['costs']): number {
+  return ofAll + Math.max(0, ...Object.values(ofTypes));
+}
+
+/** The assumed length of a list that declares none. */
 const ASSUMED_LIST_LENGTH = 4;
+
+declare module 'graphql' {
+  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
+    /** What a field costs that may return more than 1,000 characters: 1 for each of these. */
+    weight?: number;
+    /** The maximum length of a list without page sizes. */
+    listLength?: number;
+  }
+}
+
+/** The weight of a payload: a page of 100 costs a quarter of what a document may cost. */
+export const contentWeight = { weight: documentLimits.cost.max / 4 / MAX_PAGE_SIZE };
+
+/** The weight of an answer. A request may have two, and then both cost as much as its payload. */
+export const answerWeight = { weight: contentWeight.weight / 2 };
+
+/** The weight of a text. */
+export function textWeight(maxCharacters: number) {
+  return { weight: maxCharacters / 1000 };
+}
 
 /** The root fields of introspection. Types do not list them. */
 const introspectionFields = new Map(
@@ -127,8 +159,8 @@ type FindFragment = (name: string) => FragmentDefinitionNode | null | undefined;
 
 /**
  * Creates a function that measures operations of a document. A field costs 1, multiplied by the sizes of the lists that
- * contain it. A page size in a variable counts as the maximum. Each fragment is measured once, so that this takes
- * linear time.
+ * contain it. One with a weight costs that, or what is selected inside it if that is more. A page size in a variable that
+ * is not given counts as the maximum. Each fragment is measured once, so that this takes linear time.
  *
  * A list of introspection counts as the longest one of the schema, but directly below all types as the average one, so
  * that the sum is exact. `__type` counts as all types. `ofAll` says whether a selection set is directly below all types.
@@ -136,9 +168,13 @@ type FindFragment = (name: string) => FragmentDefinitionNode | null | undefined;
 export function createMeter(
   schema: GraphQLSchema,
   findFragment: FindFragment,
-): (operation: OperationDefinitionNode) => Cost {
+  variables: Readonly<Record<string, unknown>> = {},
+): (operation: OperationDefinitionNode) => Quantities {
   const fragments = new Map<string, Cost>();
-  return (operation) => measureInside(operation, schema.getRootType(operation.operation), false);
+  return (operation) => {
+    const { costs, ...others } = measureInside(operation, schema.getRootType(operation.operation), false);
+    return { ...others, cost: Math.ceil(sumCosts(costs)) };
+  };
 
   function measureInside(parent: Parent, outer: ParentType, ofAll: boolean): Cost {
     const { selectionSet, typeCondition, directives = [] } = parent;
@@ -161,6 +197,10 @@ export function createMeter(
     const isAll = field === TypeMetaFieldDef || (type === __Schema && name === 'types');
     const inner = getNamedType(field?.type);
     const inside = measureInside(node, inner, isAll || (ofAll && inner !== __Type));
+    const { weight = 0 } = field?.extensions ?? {};
+    // Each alias inside may repeat the whole content.
+    const content = weight * (1 + inside.aliases);
+    const items = sumCosts(inside.costs) * countItems(node, type, field, ofAll);
     return {
       ...inside,
       depth: inside.depth + 1,
@@ -169,7 +209,7 @@ export function createMeter(
       introspection: introspectionFields.has(name) ? 1 : 0,
       otherFields: name.startsWith('__') ? 0 : 1,
       aliases: inside.aliases + (node.alias ? 1 : 0),
-      cost: 1 + Math.ceil(inside.cost * countItems(node, type, field, ofAll)),
+      costs: { [isObjectType(type) ? type.name : '']: 1 + Math.max(content, Math.ceil(items)) },
     };
   }
 
@@ -192,7 +232,21 @@ export function createMeter(
     if (field?.name === 'nodes' || field?.name === 'edges') return 1;
     if (!isListType(getNullableType(field?.type))) return 1;
     const lengths = type && isIntrospectionType(type) ? findLengths(schema).get(node.name.value) : undefined;
-    return (ofAll ? lengths?.mean : lengths?.max) ?? ASSUMED_LIST_LENGTH;
+    return (ofAll ? lengths?.mean : lengths?.max) ?? field?.extensions.listLength ?? ASSUMED_LIST_LENGTH;
+  }
+
+  /** Reads the page size of a connection, clamped to the valid range, which its argument rule checks later. */
+  function readPageSize({ arguments: args = [] }: FieldNode): number {
+    const sizes = args
+      .filter(({ name }) => name.value === 'first' || name.value === 'last')
+      .map(({ value }) => (value.kind === Kind.INT ? Number(value.value) : findVariable(value)))
+      .map((size) => Math.min(Math.max(size, 1), MAX_PAGE_SIZE));
+    return sizes.length === 0 ? DEFAULT_PAGE_SIZE : Math.max(...sizes);
+  }
+
+  function findVariable(value: ValueNode): number {
+    const given = value.kind === Kind.VARIABLE ? variables[value.name.value] : undefined;
+    return typeof given === 'number' ? given : MAX_PAGE_SIZE;
   }
 }
 
@@ -214,8 +268,14 @@ function add(a: Cost, b: Cost): Cost {
     otherFields: a.otherFields + b.otherFields,
     aliases: a.aliases + b.aliases,
     directives: a.directives + b.directives,
-    cost: a.cost + b.cost,
+    costs: mergeCosts(a.costs, b.costs),
   };
+}
+
+function mergeCosts(a: Cost['costs'], b: Cost['costs']): Cost['costs'] {
+  const merged = { ...a };
+  for (const [type, cost] of Object.entries(b)) merged[type] = (merged[type] ?? 0) + cost;
+  return merged;
 }
 
 /** The lengths of one list of introspection, over everything in the schema that has it. */
@@ -250,13 +310,4 @@ function measureLists(introspection: unknown): ReadonlyMap<string, Lengths> {
     if (typeof value !== 'object' || value === null) return;
     for (const [key, inner] of Object.entries(value)) collect(inner, Array.isArray(value) ? undefined : key);
   }
-}
-
-/** Reads the page size of a connection, clamped to the valid range, which its argument rule checks later. */
-function readPageSize({ arguments: args = [] }: FieldNode): number {
-  const sizes = args
-    .filter(({ name }) => name.value === 'first' || name.value === 'last')
-    .map(({ value }) => (value.kind === Kind.INT ? Number(value.value) : MAX_PAGE_SIZE))
-    .map((size) => Math.min(Math.max(size, 1), MAX_PAGE_SIZE));
-  return sizes.length === 0 ? DEFAULT_PAGE_SIZE : Math.max(...sizes);
 }

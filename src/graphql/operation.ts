@@ -10,6 +10,7 @@ import {
   isInputType,
   Kind,
   type OperationDefinitionNode,
+  print,
   separateOperations,
   TypeInfo,
   typeFromAST,
@@ -19,6 +20,7 @@ import {
 } from 'graphql';
 import { requireAccess } from '../auth/access.ts';
 import type { Path } from '../errors/issue.ts';
+import { FREE_COST } from '../quota/running-documents.ts';
 import { createMeter } from './document-limits.ts';
 import { type Fragment, findField, selectedFields } from './selected-fields.ts';
 
@@ -38,8 +40,31 @@ export function createOperation(
     variables: findVariables(schema, document, node),
     /** The access that the root fields declare, once per response name. Introspection fields are omitted. */
     rootAccess: collectRootAccess(schema, fragments, node),
-    cost: createMeter(schema, (name) => fragments.get(name))(node).cost,
+    ...createCostMeasure(schema, fragments, node),
   };
+}
+
+/** Returns the maximum cost of an operation, and the function that returns its cost with given variables. */
+function createCostMeasure(schema: GraphQLSchema, fragments: Fragments, node: OperationDefinitionNode) {
+  const measure = (variables: Readonly<Record<string, unknown>>) =>
+    createMeter(schema, (name) => fragments.get(name), variables)(node).cost;
+  const maximum = measure({});
+  const numbers = (node.variableDefinitions ?? []).flatMap(({ variable, type, defaultValue }) =>
+    print(type).startsWith('Int') ? { name: variable.name.value, preset: defaultValue } : [],
+  );
+  // Clients repeat the same page sizes.
+  let latest = { key: '', cost: maximum };
+  const measureCost = (given: Readonly<Record<string, unknown>>): number => {
+    if (maximum <= FREE_COST || numbers.length === 0) return maximum;
+    const sizes = numbers.map(({ name, preset }) => [
+      name,
+      given[name] ?? (preset?.kind === Kind.INT ? Number(preset.value) : null),
+    ]);
+    const key = JSON.stringify(sizes);
+    if (latest.key !== key) latest = { key, cost: measure(Object.fromEntries(sizes)) };
+    return latest.cost;
+  };
+  return { cost: maximum, measureCost };
 }
 
 /** Whether all root fields of all operations are introspection, which requires no token while GraphiQL is enabled. */

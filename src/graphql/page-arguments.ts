@@ -33,14 +33,47 @@ export function defineForwardArguments() {
   return { first, after };
 }
 
-export type PageArguments = Partial<InputShapeFromFields<ReturnType<typeof definePageArguments>>>;
+type PageArguments = Partial<InputShapeFromFields<ReturnType<typeof definePageArguments>>>;
+
+/** Marks an argument or a field that only the documents of the REST API can use. */
+export const restOnly = { extensions: { isRestOnly: true } };
+
+/** Defines the arguments by which the REST API reads a list page by page. */
+export function defineRestArguments() {
+  return builder.args((t) => ({
+    /** The number of records of the page. */
+    size: t.int(restOnly),
+    /** How many records are skipped. */
+    offset: t.int(restOnly),
+    /** Whether the page is a part of a long list, which may be shorter although others follow. */
+    isPart: t.boolean(restOnly),
+    /** For the first page, which has the entity tag: the header, or an empty string. */
+    ifNoneMatch: t.string(restOnly),
+  }));
+}
+
+type RestArguments = Partial<InputShapeFromFields<ReturnType<typeof defineRestArguments>>>;
+
+/** The arguments of a list. */
+export type ListArguments = PageArguments & RestArguments;
+
+/** A list costs a point when it begins. The REST API charges the rest: see `chargeRecords`. */
+export function countListPoints({ size, ifNoneMatch }: Readonly<Record<string, unknown>>): number {
+  return size == null || ifNoneMatch != null ? 1 : 0;
+}
+
+/** A filtered page ends after so many checked records, so that it costs no more than reading some pages. */
+export const SCAN_LIMIT = 2000;
+
+/** The same for a part of a list of the REST API, so that no statement takes long. Its single pages have no such limit. */
+const PART_SCAN_LIMIT = 10_000;
 
 /**
- * Converts the arguments of a connection to a page.
+ * Converts the arguments of a list to a page.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
 export function toPage(
-  { first, after, last, before }: PageArguments,
+  { first, after, last, before, size, offset, isPart }: ListArguments,
   isId: (id: string) => boolean,
   isAcrossUsers = false,
 ) {
@@ -61,7 +94,10 @@ export function toPage(
     after: parse('after', after),
     before: parse('before', before),
     backwards: last != null,
-    limit: last ?? first ?? DEFAULT_PAGE_SIZE,
+    limit: size ?? last ?? first ?? DEFAULT_PAGE_SIZE,
+    offset: offset ?? undefined,
+    isPart: isPart ?? undefined,
+    scanLimit: size == null ? SCAN_LIMIT : isPart ? PART_SCAN_LIMIT : undefined,
   };
   if (issues.length > 0) throw new ValidationError(issues);
   return page;

@@ -214,21 +214,18 @@ function admitFirst(
   const access = requireAccess(name, extensions);
   const charge = createCharge(name, admit, type, quota);
   return async (source, args, context, info) => {
-    // The parts of a list cost as much as their records, which the REST API charges when it has sent them.
-    const { readScheduler, viewer, onLeave } = context;
+    const { readScheduler, viewer } = context;
     const bucket = findBucket(access, viewer);
-    await charge(context, bucket, source.list?.isContinued ? 0 : (access.points?.(args) ?? 1));
+    const points = access.points?.(args) ?? 1;
+    if (points > 0) await charge(context, bucket, points);
     const run = () => resolver(source, args, context, info);
-    if (bucket !== 'reads') return run();
-    return source.list === undefined
-      ? readScheduler.run(viewer.userId, run)
-      : readScheduler.runPart(viewer.userId, source.list, run, onLeave);
+    return bucket === 'reads' ? readScheduler.run(viewer.userId, run) : run();
   };
 }
 
 /**
  * Does the same for a field of a record. Its bucket depends on whose record it is. The events of a subscription are not
- * charged, and each has its own limit of records.
+ * charged.
  */
 function admitRecordField(
   name: string,
@@ -240,8 +237,7 @@ function admitRecordField(
   const charge = createCharge(name, admit, type, quota);
   return async (source, args, context, info) => {
     const bucket = findBucket(findRecordAccess(declared, source, context.viewer), context.viewer);
-    if (isSubscription(info)) context.nested = { records: 0, bytes: 0 };
-    else await charge(context, bucket, 1);
+    if (!isSubscription(info)) await charge(context, bucket, 1);
     const run = () => resolver(source, args, context, info);
     // Records of a list are read together, so they must not wait for each other.
     const isBatched = source.reader === undefined || bucket !== 'reads';

@@ -3,15 +3,14 @@ import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { ServerContext } from '../context.ts';
 import { sendText } from '../http/messages.ts';
-import { formatJson, sendParts } from '../http/send-parts.ts';
-import { contextOf } from '../server/caller.ts';
 import { createIntrospectionReplies } from './introspection-replies.ts';
+import { useAdmission } from './plugins/admission.ts';
 import { useCompiledExecution } from './plugins/compiled-execution.ts';
 import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
-import { formatStream, useEventStream } from './plugins/event-stream.ts';
+import { useEventStream } from './plugins/event-stream.ts';
 import { maskResult, useMasking } from './plugins/masking.ts';
 import { useOperations } from './plugins/operations.ts';
-import { EVENT_STREAM, resultTypes, useRequest } from './plugins/request.ts';
+import { resultTypes, useRequest } from './plugins/request.ts';
 
 /** The path of the GraphQL API. */
 export const GRAPHQL_PATH = '/graphql';
@@ -29,6 +28,7 @@ export function createGraphQLServer(schema: GraphQLSchema) {
       useRequest(),
       useDocuments(documents, replies),
       useOperations(replies),
+      useAdmission(),
       useCompiledExecution(),
       useMasking(),
       useEventStream(),
@@ -55,21 +55,11 @@ export function createGraphQLServer(schema: GraphQLSchema) {
 export function serveGraphQL(yoga: GraphQLServer) {
   return async (req: Request, res: Response): Promise<void> => {
     const reply = await yoga.handleNodeRequestAndResponse(req, res, { req, res });
-    const context = contextOf(res);
-    const { largeReply } = context;
-    // The latest response of each connection stays in memory.
-    context.largeReply = undefined;
     if (res.headersSent || res.closed) return;
     res.setHeaders(reply.headers);
     // Yoga's headers of an event stream would allow caches to store it.
     if (req.method === 'GET') res.setHeader('Cache-Control', 'no-store');
-    if (largeReply === undefined) res.writeHead(reply.status).end(await reply.text());
-    else {
-      res.removeHeader('Content-Length');
-      const isEvent = reply.headers.get('Content-Type')?.startsWith(EVENT_STREAM);
-      const parts = formatJson(largeReply);
-      await sendParts(res, reply.status, isEvent ? formatStream(parts) : parts);
-    }
+    res.writeHead(reply.status).end(await reply.text());
   };
 }
 

@@ -29,3 +29,12 @@ export function sendText(response: ServerResponse, status: number, type: string,
   });
   response.end(text);
 }
+
+/**
+ * Whether a header `If-None-Match` contains an entity tag, by weak comparison (RFC 9110, section 13.1.2). An empty one
+ * contains none.
+ */
+export function matchesEntityTag(header: string, etag: string): boolean {
+  const known = header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return known.includes('*') || known.includes(etag);
+}

@@ -25,7 +25,6 @@ import {
   type NotificationStatus,
   notificationKinds,
 } from './notification.enums.ts';
-import { textSizes } from './notifications.ts';
 
 /** A filter of the notifications of all users. An omitted list or null matches everything, an empty list nothing. */
 export type PlatformNotificationFilter = {
@@ -107,11 +106,10 @@ export type SelectedPlatformNotification = Selected<Notification, (typeof always
 const list = definePageRead(
   (db, params: ReadParams<ListInput>) => {
     const selected = params.selected('Notification', always);
-    return selectPageAcrossUsers(db, params, selectBranch(params), [...always, ...selected], textSizes).$call(
-      (page) => selectProperties(page, always, selected),
+    return selectPageAcrossUsers(db, params, selectBranch(params), [...always, ...selected]).$call((page) =>
+      selectProperties(page, always, selected),
     );
   },
-  textSizes,
   () => true,
 );
 

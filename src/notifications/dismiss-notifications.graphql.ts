@@ -8,7 +8,7 @@ import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import type { SelectedNotification } from './notifications.ts';
-import { admitNotification, readForReply, replyLimit } from './read-for-reply.graphql.ts';
+import { changedList, readForReply, replyLimit } from './read-for-reply.graphql.ts';
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
   description: 'The notification to dismiss.',
@@ -44,7 +44,6 @@ builder.mutationField(dismissNotificationField, (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const notification = await dismissNotification(context, context.viewer.userId, input.id, context.now);
-      await admitNotification(context, notification);
       return { notification };
     },
   }),
@@ -101,7 +100,7 @@ const DismissNotificationsPayload = builder.objectRef<Dismissed>('DismissNotific
     notifications: t.expose('notifications', {
       type: [NotificationUnion],
       description: `The notifications that this call dismissed, oldest first: ${replyLimit}. Notifications that were dismissed before are omitted.`,
-      extensions: readBySubfields,
+      extensions: { ...readBySubfields, ...changedList },
     }),
   }),
 });

@@ -21,7 +21,6 @@ type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> 
   userId: string;
   id: string;
   payload: string;
-  payloadSize: number;
   slot: string;
   /** Whether the publication supersedes others of its task and kind in every slot, or only in its own. */
   everySlot: boolean;
@@ -237,7 +236,6 @@ function insertDraft(db: ReturnType<typeof supersede>, { param }: InsertionParam
         'userId',
         'id',
         'payload',
-        'payloadSize',
         'skippedChannels',
         'byTask',
         ...draftContent,
@@ -259,7 +257,6 @@ function insertDraft(db: ReturnType<typeof supersede>, { param }: InsertionParam
           param('userId').as('userId'),
           param('id').as('id'),
           param('payload', 'json').as('payload'),
-          param('payloadSize', 'int').as('payloadSize'),
           decision.as('skippedChannels'),
           byTask.as('byTask'),
           ...draftContent.map((name) => param(name).as(name)),

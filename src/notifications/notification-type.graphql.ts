@@ -2,9 +2,10 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { accountRead } from '../auth/access.ts';
 import type { Context } from '../context.ts';
 import { builder, columnsOf, createRecordInterfaceRef, createRecordRef } from '../graphql/builder.ts';
-import { countNested } from '../graphql/nested-list.ts';
+import { contentWeight, textWeight } from '../graphql/document-limits.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
+import { MAX_LENGTH } from '../values/text.ts';
 import { WorkspaceType } from '../workspaces/workspaces.graphql.ts';
 import { findWorkspaceTogether, type SelectedWorkspace } from '../workspaces/workspaces.ts';
 import { requestField } from './answers/request-type.graphql.ts';
@@ -52,9 +53,7 @@ async function findTaskWorkspace(
 ): Promise<SelectedWorkspace | null> {
   const selected = findSelectedProperties(info);
   const { workspace } = await findWorkspaceTogether(context.database, key, selected);
-  if (workspace === undefined) return null;
-  countNested(context, 1, workspace.errorMessage?.length);
-  return workspace;
+  return workspace ?? null;
 }
 
 export const UserNotification = createRecordInterfaceRef<SelectedNotification>('UserNotification').implement({
@@ -75,6 +74,7 @@ export const UserNotification = createRecordInterfaceRef<SelectedNotification>('
     title: row.exposeString('title', { description: 'The title, one line of text.' }),
     previewText: row.exposeString('previewText', {
       nullable: true,
+      extensions: textWeight(MAX_LENGTH.preview),
       description: 'A short preview of the response or error message. `null` if there is none.',
     }),
     prUrl: row.expose('prUrl', {
@@ -127,6 +127,7 @@ const PlanRequestedNotification = createRecordRef<SelectedNotification>(
   fields: () => ({
     payload: row.from('kind', 'payload').field({
       type: PlanRequested,
+      extensions: contentWeight,
       description: 'The plan to approve.',
       resolve: (row) => requirePayload(row, 'plan_requested'),
     }),
@@ -141,6 +142,7 @@ const QuestionRequestedNotification = createRecordRef<SelectedNotification>(
   fields: () => ({
     payload: row.from('kind', 'payload').field({
       type: QuestionRequested,
+      extensions: contentWeight,
       description: 'The questions to answer.',
       resolve: (row) => requirePayload(row, 'question_requested'),
     }),
@@ -153,6 +155,7 @@ const TaskFailedNotification = createRecordRef<SelectedNotification>('TaskFailed
   fields: () => ({
     payload: row.from('kind', 'payload').field({
       type: TaskResult,
+      extensions: contentWeight,
       description: 'The failure of the task.',
       resolve: (row) => requirePayload(row, 'task_failed'),
     }),
@@ -167,6 +170,7 @@ const TaskResponseReadyNotification = createRecordRef<SelectedNotification>(
   fields: () => ({
     payload: row.from('kind', 'payload').field({
       type: TaskResult,
+      extensions: contentWeight,
       description: 'The response of the task.',
       resolve: (row) => requirePayload(row, 'task_response_ready'),
     }),

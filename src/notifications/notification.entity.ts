@@ -30,7 +30,6 @@ export const NotificationSchema = defineEntity({
     /** `json` instead of `jsonb`, to preserve the order of keys. */
     payload: p.json<NotificationPayload>().columnType('json'),
     /** The memory that `payload` takes, in bytes. Null if a gateway before version 0.3.0 stored it. */
-    payloadSize: p.integer().strictNullable(),
     /** The channels over which the gateway does not deliver it: see channel-decision.ts. */
     skippedChannels: p.smallint().default(0),
     occurredAt: timeColumn(),

@@ -1,12 +1,11 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { accountRead } from '../auth/access.ts';
 import type { Context } from '../context.ts';
-import { NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
-import { admitLargeRead } from '../graphql/admit-large-reply.ts';
+import { NotFoundError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
 import { defineConnectionType, shortPageNote } from '../graphql/connection.ts';
-import { countNested, nestedPageNote } from '../graphql/nested-list.ts';
-import { definePageArguments } from '../graphql/page-arguments.ts';
+import { nestedPageNote } from '../graphql/nested-list.ts';
+import { countListPoints, definePageArguments, defineRestArguments } from '../graphql/page-arguments.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { readUserList, type UserList } from '../graphql/user-list.ts';
@@ -19,10 +18,9 @@ import { NotificationUnion } from './notification-type.graphql.ts';
 import {
   countNotifications,
   countNotificationsTogether,
-  findForReply,
+  findNotification,
   listNotifications,
   listNotificationsTogether,
-  readNotificationTexts,
   type SelectedNotification,
 } from './notifications.ts';
 
@@ -84,7 +82,6 @@ const list: UserList<NotificationFilter, SelectedNotification> = {
   name: 'notifications',
   read: listNotifications,
   readTogether: listNotificationsTogether,
-  readTexts: readNotificationTexts,
   count: countNotifications,
   countTogether: countNotificationsTogether,
   isId,
@@ -94,13 +91,13 @@ export const notificationsField = 'notifications';
 
 builder.queryField(notificationsField, (t) =>
   t.field({
-    access: accountRead,
+    access: { ...accountRead, points: countListPoints },
     type: NotificationConnection,
     nullable: true,
     description: `Returns the caller's notifications, newest first. ${shortPageNote} ${exactPagesNote}`,
-    args: listArguments,
-    resolve: (root, { filter, ...page }, context, info) =>
-      readUserList(list, viewerNode(context), { filter: filter ?? {}, page }, { root, context, info }),
+    args: { ...listArguments, ...defineRestArguments() },
+    resolve: (_root, { filter, ...page }, context, info) =>
+      readUserList(list, viewerNode(context), { filter: filter ?? {}, page }, context, info),
   }),
 );
 
@@ -114,8 +111,7 @@ builder.queryField(notificationField, (t) =>
     description:
       'Returns a notification. Fails with `NOT_FOUND` if the caller has no notification with this ID.',
     args: { id: t.arg.id({ required: true, description: "The notification's ID." }) },
-    resolve: (_root, { id }, context) =>
-      findForReply(context.database, context.viewer.userId, id, (bytes) => admitLargeRead(context, bytes)),
+    resolve: (_root, { id }, { database, viewer }) => findNotification(database, viewer.userId, id),
   }),
 );
 
@@ -127,26 +123,21 @@ builder.objectFields(UserRef, (t) => ({
     description: `The user's notifications, newest first. ${nestedPageNote} ${shortPageNote} ${exactPagesNote}`,
     args: listArguments,
     resolve: (user, { filter, ...page }, context, info) =>
-      readUserList(list, user, { filter: filter ?? {}, page }, { root: {}, context, info }),
+      readUserList(list, user, { filter: filter ?? {}, page }, context, info),
   }),
   notification: t.field({
     access: accountRead,
     type: NotificationUnion,
     nullable: true,
     description:
-      'A notification of the user. Fails with `NOT_FOUND` if the user has no notification with this ID. In a list of users, fails with `VALIDATION_FAILED` if it is large.',
+      'A notification of the user. Fails with `NOT_FOUND` if the user has no notification with this ID.',
     args: { id: t.arg.id({ required: true, description: "The notification's ID." }) },
     resolve: (user, { id }, context, info) =>
       user.isListed
         ? findNestedNotification(user, id, context, info)
-        : findForReply(context.database, user.userId, id, (bytes) =>
-            admitLargeRead(context, bytes, user.reader),
-          ),
+        : findNotification(context.database, user.userId, id),
   }),
 }));
-
-/** How much long text a notification of one of several users can have: 2,000 of them have 16 MiB. */
-const NESTED_BYTES = 8 * 1024;
 
 /** Finds a notification of each of several users by one statement. */
 async function findNestedNotification(
@@ -155,12 +146,9 @@ async function findNestedNotification(
   context: Context,
   info: GraphQLResolveInfo,
 ): Promise<SelectedNotification> {
-  const query = { filter: { ids: [id] }, page: { limit: 1, inlineBytes: NESTED_BYTES } };
+  const query = { filter: { ids: [id] }, page: { limit: 1 } };
   const selected = findSelectedProperties(info);
   const [found] = await listNotificationsTogether(context.database, { userId, query }, selected);
   if (found === undefined) throw new NotFoundError();
-  countNested(context, 1);
-  if (found.omittedBytes == null) return found;
-  const message = 'is the ID of a large notification, which `user(id:)` returns';
-  throw new ValidationError([{ path: ['id'], message, value: id }]);
+  return found;
 }

@@ -1,9 +1,7 @@
-import { type RawBuilder, sql } from 'kysely';
-import { defineListsOfUsersRead, defineTextsRead } from '../database/batched-read.ts';
+import { defineListsOfUsersRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import {
   type Bounds,
-  isAmong,
   type Listed,
   type OfUsers,
   type Page,
@@ -12,14 +10,11 @@ import {
   selectCountsOfUsers,
   selectPage,
   selectPagesOfUsers,
-  type TextsInput,
-  textBytes,
   toPageInput,
 } from '../database/page.ts';
 import {
   defineCount,
   defineCounts,
-  defineLargeRead,
   definePageRead,
   defineRowRead,
   type ReadParams,
@@ -28,7 +23,6 @@ import {
 } from '../database/read.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { selectTag } from '../revisions/revisions.ts';
-import { measureJson } from '../values/json.ts';
 import type { Notification } from './notification.entity.ts';
 import {
   type FilterInput,
@@ -38,24 +32,12 @@ import {
   selectMatching,
   toFilterInput,
 } from './notification-filter.ts';
-import type { NotificationPayload } from './payload.ts';
 
 /** `requestState` decides whether a notification has a `request`. */
 const always = ['id', 'kind', 'requestState'] as const;
 
 /** Lists also read what the position of a record consists of. */
 const alwaysListed = [...always, 'createdAt'] as const;
-
-/** The sizes of the long texts of a notification. */
-export const textSizes = {
-  // Gateways before version 0.3.0 stored no size. Few payloads take more than four times their text in memory.
-  payload: sql<number>`coalesce(${sql.ref('payloadSize')}, 4 * octet_length(payload::text))`,
-  previewText: textBytes('previewText'),
-  prUrl: textBytes('prUrl'),
-  projectRepoUrl: textBytes('projectRepoUrl'),
-  answer: sql<number>`coalesce(octet_length(answer::text), 0)`,
-  onExpiry: sql<number>`coalesce(octet_length(${sql.ref('onExpiry')}::text), 0)`,
-} satisfies Partial<Record<keyof Notification, RawBuilder<number>>>;
 
 /** A notification with the selected properties. */
 export type SelectedNotification = Selected<Notification, (typeof always)[number]>;
@@ -64,13 +46,20 @@ const list = definePageRead(
   (db, params: ReadParams<FilterInput & PageInput>) => {
     const userId = params.param('userId');
     const selected = params.selected('Notification', alwaysListed);
-    return selectPage(db, params, selectMatching(params, userId), [...alwaysListed, ...selected], textSizes)
+    return selectPage(db, params, selectMatching(params, userId), [...alwaysListed, ...selected])
       .$call((page) => selectProperties(page, alwaysListed, selected))
       .$if(params.has('tagged'), (page) => page.select(selectTag(db, 'notifications', userId).as('tag')));
   },
-  textSizes,
-  mayScanMany,
+  (input, selected) => mayScanMany(input) || mayBeLarge(input, selected),
 );
+
+/** A page of more records is large if it contains payloads or answers: others would wait for its transfer. */
+const MAX_SHORT_PAGE = 40;
+
+function mayBeLarge({ limit = 0 }: PageInput, selected?: ReadonlySet<string>): boolean {
+  const contents = ['payload', 'answer', 'onExpiry'];
+  return limit > MAX_SHORT_PAGE && contents.some((name) => selected?.has(name) ?? true);
+}
 
 /** Lists a user's notifications, newest first, with the selected properties. */
 export async function listNotifications(
@@ -98,10 +87,8 @@ const listOfUsers = definePageRead(
       params,
       (userId) => selectMatching(params, userId),
       properties,
-      textSizes,
     ).$call((page) => selectProperties(page, alwaysListed, selected));
   },
-  textSizes,
   () => true,
 );
 
@@ -112,19 +99,6 @@ export const listNotificationsTogether = defineListsOfUsersRead(
   (database, users, { filter, page }: ListQuery, selected) =>
     listOfUsers(database, { users, ...toListInput(filter, page) }, selected),
 );
-
-/** Reads the selected long texts of notifications of several users: `users[i]` owns `ids[i]`. */
-export const readNotificationTextsOfUsers = defineLargeRead((db, params: ReadParams<TextsInput>) => {
-  const texts = params
-    .selected('Notification', ['userId', 'id'])
-    .filter((name) => Object.hasOwn(textSizes, name));
-  return selectProperties(db.selectFrom('Notification'), ['userId', 'id'], texts).where(
-    isAmong(params, 'text'),
-  );
-});
-
-/** Reads the selected long texts of a user's notifications. Concurrent calls become one statement. */
-export const readNotificationTexts = defineTextsRead(readNotificationTextsOfUsers);
 
 const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
   selectCount(db, params, selectMatching(params, params.param('userId'))),
@@ -181,51 +155,4 @@ const findId = defineRowRead((db, { param }: ReadParams<Key>) =>
 /** Whether the user has a notification with this ID. */
 export async function hasNotification(database: Database, userId: string, id: string): Promise<boolean> {
   return (await findId(database, { userId, id })) !== undefined;
-}
-
-/** A reply with larger notifications waits until it may be large, because it can contain many of them, and many times. */
-const LARGE_BYTES = 64 * 1024;
-
-/** The size of what can be large in a notification. */
-const largeBytes = sql<number>`(${textSizes.payload} + ${textSizes.answer} + ${textSizes.onExpiry})`;
-
-const findWithoutLargePayload = defineRowRead((db, params: ReadParams<Key>) =>
-  db
-    .selectFrom('Notification')
-    .select(params.selected('Notification', ['payload']))
-    .select([
-      sql<NotificationPayload | null>`case when ${largeBytes} <= ${LARGE_BYTES} then payload end`.as(
-        'payload',
-      ),
-      largeBytes.as('payloadBytes'),
-    ])
-    .where('userId', '=', params.param('userId'))
-    .where('id', '=', params.param('id')),
-);
-
-/**
- * Finds a notification by ID, for a reply. Calls `admit` with the size of a large one before it reads it.
- * @throws {NotFoundError} if the user has no such notification
- */
-export async function findForReply(
-  database: Database,
-  userId: string,
-  id: string,
-  admit: (bytes: number) => Promise<unknown>,
-): Promise<Notification> {
-  const found = await findWithoutLargePayload(database, { userId, id });
-  if (found === undefined) throw new NotFoundError();
-  const { payload, payloadBytes, ...notification } = found;
-  if (payload !== null) return { ...notification, payload };
-  await admit(payloadBytes);
-  return findNotification(database, userId, id);
-}
-
-/** Returns the size of a notification if a reply with it should wait too; otherwise `undefined`. */
-export function findLargeSize({ payload, payloadSize, answer, onExpiry }: Notification): number | undefined {
-  const texts = [answer, onExpiry].map((content) => (content === null ? 0 : JSON.stringify(content).length));
-  const bytes =
-    (payloadSize ?? measureJson(payload, JSON.stringify(payload))) +
-    texts.reduce((sum, size) => sum + size, 0);
-  return bytes > LARGE_BYTES ? bytes : undefined;
 }

@@ -1,7 +1,5 @@
 import { platformRead } from '../auth/access.ts';
-import { admitLargeReply } from '../graphql/admit-large-reply.ts';
 import { builder } from '../graphql/builder.ts';
-import { findByteShare } from '../graphql/byte-share.ts';
 import {
   defineConnectionType,
   describeCount,
@@ -21,7 +19,6 @@ import {
 } from './all-notifications.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
-import { readNotificationTextsOfUsers } from './notifications.ts';
 
 const PlatformNotificationConnection = defineConnectionType('PlatformNotification', {
   node: NotificationUnion,
@@ -77,13 +74,8 @@ builder.objectField(Platform, 'notifications', (t) =>
       const selected = findSelectedProperties(info);
       return readConnectionAcrossUsers(page, {
         readRecords: (page) => listAllNotifications(database, filter, page, selected),
-        share: findByteShare(info),
         totalCount: () => countAllNotifications(database, filter),
         isId,
-        texts: {
-          readTexts: (ids, users) => readNotificationTextsOfUsers(database, { ids, users }, selected),
-          admitLargeRead: (bytes) => admitLargeReply(context, bytes),
-        },
       });
     },
   }),

@@ -14,7 +14,7 @@ import {
   withinYearRule,
   YEAR_SECONDS,
 } from '../graphql/rules.ts';
-import { contentSizeNote } from '../values/constraints.ts';
+import { contentSizeNote, payloadSizeNote } from '../values/constraints.ts';
 import { MAX_LENGTH } from '../values/text.ts';
 import { asksUser, toAnswerContent } from './answers/answer.ts';
 import { SupersedeScopeEnum } from './answers/answer-enums.graphql.ts';
@@ -59,7 +59,7 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     payload: t.field({
       type: NotificationPayloadInput,
       required: true,
-      description: `The payload, which determines the kind. ${contentSizeNote}`,
+      description: `The payload, which determines the kind. ${payloadSizeNote}`,
     }),
     occurredAt: t.field({
       type: 'DateTime',
@@ -144,6 +144,7 @@ const PublishNotificationsPayload = builder
       results: t.expose('results', {
         type: [PublishNotificationPayload],
         description: 'One result for each notification, in the order of the input.',
+        extensions: { listLength: MAX_BATCH },
       }),
     }),
   });

@@ -8,7 +8,6 @@ import type { ValidationIssue } from '../errors/issue.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import { findExcess } from '../values/constraints.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { measureJson } from '../values/json.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
 import { asksUser, findAnswerExcess } from './answers/answer.ts';
 import { findSlot } from './answers/slot.ts';
@@ -65,7 +64,6 @@ export async function publishNotifications(
       userId,
       id,
       payload,
-      payloadSize: measureJson(draft.payload, payload),
       slot: findSlot(supersedes, { id, payload: draft.payload }, path),
       everySlot: supersedes === 'task_and_kind',
       isRequest: asksUser(draft),
@@ -149,16 +147,13 @@ function findDraftIssues({ draft, path }: PublishRequest, byTask: boolean): Vali
     {
       name: 'payload',
       value: payload,
-      message: findExcess(
-        JSON.stringify(payload),
-        byTask && !asksUser(draft) ? MAX_BYTES.payload : undefined,
-      ),
+      message: findExcess(payload, byTask && !asksUser(draft) ? MAX_BYTES.payload : undefined),
     },
     { name: 'onExpiry', value: onExpiry, message: onExpiry ? findAnswerExcess(onExpiry) : undefined },
     {
       name: [],
       value: draft,
-      message: byTask ? findExcess(JSON.stringify(draft), MAX_BYTES.draft) : undefined,
+      message: byTask ? findExcess(draft, MAX_BYTES.draft) : undefined,
     },
   ];
   return messages.flatMap(({ name, value, message }) =>

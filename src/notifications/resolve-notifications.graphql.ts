@@ -7,7 +7,7 @@ import { readBySubfields } from '../graphql/selected-fields.ts';
 import { NotificationKindEnum, ResolveReasonEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import type { SelectedNotification } from './notifications.ts';
-import { readForReply, replyLimit } from './read-for-reply.graphql.ts';
+import { changedList, readForReply, replyLimit } from './read-for-reply.graphql.ts';
 import { type ResolveFilter, resolveNotifications } from './resolve-notifications.ts';
 
 /** The maximum number of IDs of a call. */
@@ -58,7 +58,7 @@ const ResolveNotificationsPayload = builder
       notifications: t.expose('notifications', {
         type: [NotificationUnion],
         description: `The notifications that this call changed, oldest first: ${replyLimit}.`,
-        extensions: readBySubfields,
+        extensions: { ...readBySubfields, ...changedList },
       }),
     }),
   });

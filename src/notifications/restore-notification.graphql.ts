@@ -2,7 +2,6 @@ import { accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
-import { admitNotification } from './read-for-reply.graphql.ts';
 import { restoreNotification } from './restore-notification.ts';
 
 const RestoreNotificationInput = builder.inputType('RestoreNotificationInput', {
@@ -38,7 +37,6 @@ builder.mutationField('restoreNotification', (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const notification = await restoreNotification(context, context.viewer.userId, input.id, context.now);
-      await admitNotification(context, notification);
       return { notification };
     },
   }),

@@ -32,8 +32,8 @@ export type Caller = { readonly viewer: Viewer; readonly charges: Charges };
 /** The points of all users, over both APIs. */
 export type Quota = ReturnType<typeof createQuota>;
 
-/** A list costs one point for each started group of this many records. */
-const RECORDS_PER_POINT = 1000;
+/** A REST list costs one point for each started group of this many records that it may have. */
+const RECORDS_PER_POINT = 500;
 
 /** A document that is not in the cache costs one point for each group of this many characters. Shorter ones are free. */
 const CHARACTERS_PER_POINT = 1024;
@@ -179,14 +179,17 @@ export function createQuota(limits: Limits, limiters: Limiters) {
         () => undefined,
       );
     },
-    /** Charges the reads that the records of a list cost beyond the first. Does not wait for the result. */
-    chargeRecords({ viewer, charges }: Caller, records: number): void {
-      const points = Math.ceil(records / RECORDS_PER_POINT) - 1;
+    /**
+     * Charges the reads that a list of at most `limit` records costs beyond the first, also if too few are left. A list
+     * without a limit costs one. Does not wait for the result.
+     */
+    chargeList({ viewer, charges }: Caller, limit = 1): void {
+      const points = Math.ceil(limit / RECORDS_PER_POINT) - 1;
       if (points <= 0 || limits.reads === 0) return;
       const { tightest } = charges;
       if (tightest) update(charges, { ...tightest, remaining: Math.max(0, tightest.remaining - points) });
       const key = formatKey('reads', viewer);
-      // The headers may have been sent before the result arrives, and the reply does not depend on it.
+      // The reply does not depend on the result.
       consume(key, points).then(
         (result) => rememberIfEmpty(key, result),
         (over: unknown) => over instanceof RateLimiterRes && rememberIfEmpty(key, over),

@@ -24,13 +24,17 @@ import { recordRequests } from './request-log.ts';
  * that clients use, which is known once the server listens.
  */
 export function createApp(services: Services, publicUrl: () => string, isStopping: () => boolean): Express {
-  const { config, log, metrics, schema, pageKey, unsubscribe } = services;
-  const yoga = createGraphQLServer(schema);
+  const { config, log, metrics, schemas, pageKey, unsubscribe } = services;
+  const yoga = createGraphQLServer(schemas.graphql);
   const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
   const app = express().disable('x-powered-by').set('query parser', 'simple');
 
   app.use(
-    recordRequests(log, createRouteNames(paths), createRequestMetrics(metrics, schema, notificationKinds)),
+    recordRequests(
+      log,
+      createRouteNames(paths),
+      createRequestMetrics(metrics, schemas.graphql, notificationKinds),
+    ),
   );
   app.use(setSecurityHeaders);
   // Before the step that allows other origins to read replies.
@@ -52,13 +56,13 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
     serveGraphQL(yoga),
     sendGraphQLError,
   );
-  app.use(createRestRouter(schema, yoga, identifyCaller, publicUrl));
+  app.use(createRestRouter(schemas.rest, yoga, identifyCaller, publicUrl));
   // With an admin port, metrics are served only there.
   const metricsAccess = config.admin === null ? config.metrics : ({ kind: 'off' } as const);
   app.use(
     createMonitoring({ ...services, isStopping }, metrics, metricsAccess, ({ locals }) => locals.record.log),
   );
-  app.get(toPattern('/openapi.json'), serveOpenApi(schema, publicUrl));
+  app.get(toPattern('/openapi.json'), serveOpenApi(schemas.graphql, publicUrl));
   app.get(toPatterns('/docs'), serveReference(pageKey !== undefined));
   app.get(toPattern(UNSUBSCRIBE_PATH), unsubscribe.show);
   app.post(toPattern(UNSUBSCRIBE_PATH), unsubscribe.accept);

@@ -55,11 +55,9 @@ function createContext(viewer: Viewer, response: Response, shared: SharedContext
     log: record.log,
     operations: record.operations,
     failures: record.failures,
-    nested: { records: 0, bytes: 0 },
-    largeRead: undefined,
-    largeReply: undefined,
     published: record.published,
     answered: record.answered,
+    runningDocument: undefined,
     charges: {
       admitted: 0,
       minimum: 1,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { countValues } from './json.ts';
 import {
   type AllowedCharacters,
   CREDENTIAL_CHARACTERS,
@@ -61,12 +62,21 @@ export function describeRange(minimum: number | null, maximum: number | null): s
 /** The maximum size of a payload, and of an answer. */
 const MAX_CONTENT_BYTES = 65_536;
 
-/** The description of this limit. */
+/** The maximum number of values in one. Many small values take several times the memory of their text. */
+const MAX_CONTENT_VALUES = 2500;
+
+/** The description of the size. */
 export const contentSizeNote = 'At most 64 KiB (65,536 bytes) as JSON in UTF-8, without spaces.';
 
-/** Returns the message for a payload, an answer or another input that is too large, given its JSON. */
-export function findExcess(json: string, maxBytes = MAX_CONTENT_BYTES): string | undefined {
-  const bytes = Buffer.byteLength(json);
-  if (bytes <= maxBytes) return undefined;
-  return `must have at most ${maxBytes} bytes as JSON, and has ${bytes}`;
+/** The description of both limits. */
+export const payloadSizeNote = `${contentSizeNote.slice(0, -1)}, with at most 2,500 values.`;
+
+/** Returns the message for a payload, an answer or another input that is too large. */
+export function findExcess(content: unknown, maxBytes = MAX_CONTENT_BYTES): string | undefined {
+  const bytes = Buffer.byteLength(JSON.stringify(content));
+  if (bytes > maxBytes) return `must have at most ${maxBytes} bytes as JSON, and has ${bytes}`;
+  // Each value takes two bytes, with its separator.
+  const values = bytes > 2 * MAX_CONTENT_VALUES ? countValues(content) : 0;
+  if (values <= MAX_CONTENT_VALUES) return undefined;
+  return `must have at most ${MAX_CONTENT_VALUES} values, and has ${values}`;
 }

@@ -37,15 +37,8 @@ function findBrokenRule(value: unknown): string | undefined {
   return typeof value === 'number' && !Number.isFinite(value) ? 'must be a finite number' : undefined;
 }
 
-/** The memory of a value in addition to its text. */
-const BYTES_PER_VALUE = 16;
-
-/** Returns roughly how many bytes of memory a JSON value takes when it is read and sent, given its text too. */
-export function measureJson(value: unknown, text: string): number {
-  return Buffer.byteLength(text) + BYTES_PER_VALUE * countValues(value);
-}
-
-function countValues(value: unknown): number {
+/** Counts the values of a JSON value: itself, and those inside it. */
+export function countValues(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1;
   return Object.values(value).reduce<number>((sum, item) => sum + countValues(item), 1);
 }

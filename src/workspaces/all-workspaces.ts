@@ -21,7 +21,6 @@ import {
 } from '../database/read.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { type WorkspaceStatus, workspaceStatuses } from './workspace.enums.ts';
-import { textSizes } from './workspaces.ts';
 
 type ListInput = PageInput & BranchInput;
 
@@ -48,11 +47,10 @@ export type SelectedPlatformWorkspace = Selected<Workspace, (typeof always)[numb
 const list = definePageRead(
   (db, params: ReadParams<ListInput>) => {
     const selected = params.selected('Workspace', always);
-    return selectPageAcrossUsers(db, params, filter, [...always, ...selected], textSizes).$call((page) =>
+    return selectPageAcrossUsers(db, params, filter, [...always, ...selected]).$call((page) =>
       selectProperties(page, always, selected),
     );
   },
-  textSizes,
   () => true,
 );
 

@@ -1,7 +1,5 @@
 import { platformRead } from '../auth/access.ts';
-import { admitLargeReply } from '../graphql/admit-large-reply.ts';
 import { builder } from '../graphql/builder.ts';
-import { findByteShare } from '../graphql/byte-share.ts';
 import { defineConnectionType, describeCount, readConnectionAcrossUsers } from '../graphql/connection.ts';
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform } from '../graphql/platform.ts';
@@ -10,7 +8,6 @@ import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { isUuid } from '../values/text.ts';
 import { countAllWorkspaces, listAllWorkspaces } from './all-workspaces.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
-import { readWorkspaceTextsOfUsers } from './workspaces.ts';
 
 const PlatformWorkspaceConnection = defineConnectionType('PlatformWorkspace', {
   node: WorkspaceType,
@@ -34,8 +31,7 @@ builder.objectField(Platform, 'workspaces', (t) =>
     access: platformRead,
     type: PlatformWorkspaceConnection,
     nullable: true,
-    description:
-      'Returns the workspaces of all users, newest first. A page may be shorter than requested although there is a next page, if its records exceed 16 MiB.',
+    description: 'Returns the workspaces of all users, newest first.',
     args: {
       ...defineForwardArguments(),
       filter: t.arg({ type: PlatformWorkspaceFilter, description: 'Defaults to all workspaces.' }),
@@ -45,13 +41,8 @@ builder.objectField(Platform, 'workspaces', (t) =>
       const selected = findSelectedProperties(info);
       return readConnectionAcrossUsers(page, {
         readRecords: (page) => listAllWorkspaces(database, filter?.statuses, page, selected),
-        share: findByteShare(info),
         totalCount: () => countAllWorkspaces(database, filter?.statuses),
         isId: isUuid,
-        texts: {
-          readTexts: (ids, users) => readWorkspaceTextsOfUsers(database, { ids, users }, selected),
-          admitLargeRead: (bytes) => admitLargeReply(context, bytes),
-        },
       });
     },
   }),

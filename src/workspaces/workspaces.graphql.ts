@@ -1,13 +1,14 @@
 import { accountRead } from '../auth/access.ts';
 import { builder, columnsOf, createRecordRef, toEnumValues } from '../graphql/builder.ts';
 import { defineConnectionType, shortPageNote } from '../graphql/connection.ts';
+import { textWeight } from '../graphql/document-limits.ts';
 import { nestedPageNote } from '../graphql/nested-list.ts';
-import { definePageArguments } from '../graphql/page-arguments.ts';
+import { countListPoints, definePageArguments, defineRestArguments } from '../graphql/page-arguments.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { readUserList, type UserList } from '../graphql/user-list.ts';
 import { UserRef, viewerNode } from '../users/user.graphql.ts';
-import { isUuid } from '../values/text.ts';
+import { isUuid, MAX_LENGTH } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
 import {
@@ -15,7 +16,6 @@ import {
   countWorkspacesTogether,
   listWorkspaces,
   listWorkspacesTogether,
-  readWorkspaceTexts,
   type SelectedWorkspace,
   type WorkspaceFilter,
 } from './workspaces.ts';
@@ -92,6 +92,7 @@ export const WorkspaceType = createRecordRef<SelectedWorkspace>('Workspace').imp
     }),
     errorMessage: row.from('status', 'errorMessage').string({
       nullable: true,
+      extensions: textWeight(MAX_LENGTH.errorMessage),
       description: 'The details of the error, if known. `null` unless the status is `ERROR`.',
       resolve: ({ status, errorMessage }) => (status === 'error' ? errorMessage : null),
     }),
@@ -135,7 +136,6 @@ const list: UserList<WorkspaceFilter, SelectedWorkspace> = {
   name: 'workspaces',
   read: listWorkspaces,
   readTogether: listWorkspacesTogether,
-  readTexts: readWorkspaceTexts,
   count: countWorkspaces,
   countTogether: countWorkspacesTogether,
   isId: isUuid,
@@ -145,13 +145,13 @@ export const workspacesField = 'workspaces';
 
 builder.queryField(workspacesField, (t) =>
   t.field({
-    access: accountRead,
+    access: { ...accountRead, points: countListPoints },
     type: WorkspaceConnection,
     nullable: true,
     description: `Returns the caller's workspaces in all projects, newest first. ${shortPageNote}`,
-    args: listArguments,
-    resolve: (root, { filter, ...page }, context, info) =>
-      readUserList(list, viewerNode(context), { filter: filter ?? {}, page }, { root, context, info }),
+    args: { ...listArguments, ...defineRestArguments() },
+    resolve: (_root, { filter, ...page }, context, info) =>
+      readUserList(list, viewerNode(context), { filter: filter ?? {}, page }, context, info),
   }),
 );
 
@@ -163,6 +163,6 @@ builder.objectField(UserRef, workspacesField, (t) =>
     description: `The user's workspaces in all projects, newest first. ${nestedPageNote} ${shortPageNote}`,
     args: listArguments,
     resolve: (user, { filter, ...page }, context, info) =>
-      readUserList(list, user, { filter: filter ?? {}, page }, { root: {}, context, info }),
+      readUserList(list, user, { filter: filter ?? {}, page }, context, info),
   }),
 );

@@ -1,10 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
-import { defineBatchedRead, defineListsOfUsersRead, defineTextsRead } from '../database/batched-read.ts';
+import { defineBatchedRead, defineListsOfUsersRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import {
   type Filter,
   isAmong,
   joinConditions,
+  type KeysInput,
   type Listed,
   type OfUsers,
   type Page,
@@ -13,14 +14,11 @@ import {
   selectCountsOfUsers,
   selectPage,
   selectPagesOfUsers,
-  type TextsInput,
-  textBytes,
   toPageInput,
 } from '../database/page.ts';
 import {
   defineCount,
   defineCounts,
-  defineLargeRead,
   defineListRead,
   definePageRead,
   type ReadParams,
@@ -78,25 +76,16 @@ const always = ['id'] as const;
 /** Lists also read what the position of a record consists of. */
 const alwaysListed = [...always, 'createdAt'] as const;
 
-/** The sizes of the long texts of a workspace. */
-export const textSizes = { errorMessage: textBytes('errorMessage') } satisfies Partial<
-  Record<keyof Workspace, RawBuilder<number>>
->;
-
 /** A workspace with the selected properties. */
 export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
-const list = definePageRead(
-  (db, params: ReadParams<ListInput & { userId: string }>) => {
-    const userId = params.param('userId');
-    const selected = params.selected('Workspace', alwaysListed);
-    return selectPage(db, params, selectMatching(params, userId), [...alwaysListed, ...selected], textSizes)
-      .$call((page) => selectProperties(page, alwaysListed, selected))
-      .$if(params.has('tagged'), (page) => page.select(selectTag(db, 'workspaces', userId).as('tag')));
-  },
-  textSizes,
-  mayScanMany,
-);
+const list = definePageRead((db, params: ReadParams<ListInput & { userId: string }>) => {
+  const userId = params.param('userId');
+  const selected = params.selected('Workspace', alwaysListed);
+  return selectPage(db, params, selectMatching(params, userId), [...alwaysListed, ...selected])
+    .$call((page) => selectProperties(page, alwaysListed, selected))
+    .$if(params.has('tagged'), (page) => page.select(selectTag(db, 'workspaces', userId).as('tag')));
+}, mayScanMany);
 
 /** Lists a user's workspaces, newest first, with the selected properties. */
 export async function listWorkspaces(
@@ -114,11 +103,10 @@ const listOfUsers = definePageRead(
     const selected = params.selected('Workspace', alwaysListed);
     const properties = [...alwaysListed, ...selected];
     const toFilter = (userId: RawBuilder<string>) => selectMatching(params, userId);
-    return selectPagesOfUsers<'Workspace'>(db, params, toFilter, properties, textSizes).$call((page) =>
+    return selectPagesOfUsers<'Workspace'>(db, params, toFilter, properties).$call((page) =>
       selectProperties(page, alwaysListed, selected),
     );
   },
-  textSizes,
   () => true,
 );
 
@@ -127,17 +115,6 @@ export const listWorkspacesTogether = defineListsOfUsersRead(
   (database, users, { filter, page }: { filter: WorkspaceFilter; page: Page }, selected) =>
     listOfUsers(database, { users, ...toListInput(filter, page) }, selected),
 );
-
-/** Reads the selected long texts of workspaces of several users: `users[i]` owns `ids[i]`. */
-export const readWorkspaceTextsOfUsers = defineLargeRead((db, params: ReadParams<TextsInput>) => {
-  const texts = params
-    .selected('Workspace', ['userId', 'id'])
-    .filter((name) => Object.hasOwn(textSizes, name));
-  return selectProperties(db.selectFrom('Workspace'), ['userId', 'id'], texts).where(isAmong(params, 'uuid'));
-});
-
-/** Reads the selected long texts of a user's workspaces. Concurrent calls become one statement. */
-export const readWorkspaceTexts = defineTextsRead(readWorkspaceTextsOfUsers);
 
 const count = defineCount((db, params: ReadParams<ListInput & { userId: string }>) =>
   selectCount(db, params, selectMatching(params, params.param('userId'))),
@@ -161,7 +138,7 @@ export const countWorkspacesTogether = defineListsOfUsersRead((database, users, 
   countOfUsers(database, { users, ...toListInput(filter, {}) }),
 );
 
-const findAmong = defineListRead((db, params: ReadParams<TextsInput>) => {
+const findAmong = defineListRead((db, params: ReadParams<KeysInput>) => {
   const selected = params.selected('Workspace', ['userId', 'id']);
   return selectProperties(db.selectFrom('Workspace'), ['userId', 'id'], selected).where(
     isAmong(params, 'uuid'),

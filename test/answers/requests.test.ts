@@ -306,6 +306,17 @@ describe('the content of a request', () => {
     expect((await send('large', larger)).data.publishNotification.created).toBe(false);
   });
 
+  test('has at most 2,500 values in its payload', async () => {
+    const payload = (values: number) => ({
+      planRequested: { toolId: 't', input: { summary: '', plan: '', x: Array(values - 6).fill('abcdef') } },
+    });
+    const of = (values: number) => send('values', { id: id(), payload: payload(values) });
+    expect((await of(2500)).data.publishNotification.created).toBe(true);
+    expect(extensionsOf(await of(2501)).errors).toMatchObject([
+      { location: 'input.payload', message: 'must have at most 2500 values, and has 2501' },
+    ]);
+  });
+
   test('has at most 64 KiB of onExpiry, unless a larger one is stored already', async () => {
     const shared = { id: id(), expiresInSeconds: 600, payload: { questionRequested: sevenQuestions } };
     const small = { ...shared, onExpiry: { questions: answerSeven(9000) } };

@@ -23,7 +23,7 @@ const page = { limit: 2 };
 test.each([
   ['notifications', 'short', () => listNotifications(opened, 'alice', {}, page)],
   ['workspaces', 'short', () => listWorkspaces(opened, 'alice', {}, page)],
-  ['a part of a long list', 'long', () => listNotifications(opened, 'alice', {}, { ...page, isLong: true })],
+  ['a part of a long list', 'long', () => listNotifications(opened, 'alice', {}, { ...page, isPart: true })],
 ] as const)('PostgreSQL plans a page of %s once per connection', async (_list, connection, list) => {
   for (let count = 0; count < 10; count += 1) expect(await list()).toHaveLength(2);
 

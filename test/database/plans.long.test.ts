@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { poolOptions, preparedPoolOptions } from '../../src/database/pool.ts';
-import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
+import { SCAN_LIMIT } from '../../src/graphql/page-arguments.ts';
 import { encodeCursor } from '../../src/values/cursor.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
 import { graphql, rest } from '../support/client.ts';

@@ -4,7 +4,7 @@ import { MAX_COUNT } from '../../src/database/page.ts';
 import { poolOptions, preparedPoolOptions } from '../../src/database/pool.ts';
 import { MAX_CHECKED as MAX_CHECKED_DELIVERIES } from '../../src/delivery/all-deliveries.ts';
 import { MAX_CHECKED as MAX_CHECKED_CREDENTIALS } from '../../src/editor-auth/all-credentials.ts';
-import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
+import { SCAN_LIMIT } from '../../src/graphql/page-arguments.ts';
 import { MAX_CHECKED } from '../../src/notifications/all-notifications.ts';
 import { MAX_COUNTED } from '../../src/notifications/answers/count-open-requests.ts';
 import { fillTables } from '../support/bulk-records.ts';

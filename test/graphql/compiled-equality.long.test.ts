@@ -16,11 +16,11 @@ import { findOperation, findVariableIssues } from '../../src/graphql/plugins/ope
 import { createBodyReader } from '../../src/http/read-body.ts';
 import { createHub } from '../../src/live/hub.ts';
 import { createLog } from '../../src/log.ts';
-import { LargeReads } from '../../src/quota/large-reads.ts';
 import { createLimiters } from '../../src/quota/limiters.ts';
 import { createQuota } from '../../src/quota/quota.ts';
 import { ReadScheduler } from '../../src/quota/read-scheduler.ts';
-import { createServedSchema } from '../../src/schema.ts';
+import { RunningDocuments } from '../../src/quota/running-documents.ts';
+import { createServedSchemas } from '../../src/schema.ts';
 import { toTime } from '../../src/values/time.ts';
 import { arbitraryQueries } from '../support/arbitrary-queries.ts';
 import { settingsFor, useGateway } from '../support/gateway.ts';
@@ -33,7 +33,7 @@ const quota = createQuota(
   limits,
   createLimiters(limits, undefined, () => undefined),
 );
-const schema = createServedSchema(quota);
+const { graphql: schema } = createServedSchemas(quota);
 
 const gateway = useGateway();
 let database: Database;
@@ -71,7 +71,7 @@ function createFullContext(): Context {
     failures: [],
     published: [],
     answered: [],
-    nested: { records: 0, bytes: 0 },
+    runningDocument: undefined,
     cipher: createCredentialCipher(keys),
     hub: createHub(1),
     readBody: createBodyReader(),
@@ -79,9 +79,7 @@ function createFullContext(): Context {
     outbox: createOutbox(readConfig({}).delivery),
     push: null,
     readScheduler: new ReadScheduler(),
-    largeReads: new LargeReads(),
-    largeRead: undefined,
-    largeReply: undefined,
+    runningDocuments: new RunningDocuments(),
     quota,
     onLeave: () => undefined,
     charges: { admitted: 0, minimum: 1, isBlocked: false, onChange: () => undefined },

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ValidationError } from '../../src/errors/gateway-errors.ts';
-import { type PageArguments, toPage } from '../../src/graphql/page-arguments.ts';
+import { type ListArguments, toPage } from '../../src/graphql/page-arguments.ts';
 import { formatPosition } from '../../src/values/cursor.ts';
 import { isId, isUuid } from '../../src/values/text.ts';
 import { toTime } from '../../src/values/time.ts';
 
 /** Returns the page that a list receives for these arguments. */
-const requestPage = async (args: PageArguments, isOfList = isId) => toPage(args, isOfList);
+const requestPage = async (args: ListArguments, isOfList = isId) => toPage(args, isOfList);
 
 const earliest = new Date('0001-01-01T00:00:00.000Z');
 const latest = new Date('9999-12-31T23:59:59.999Z');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
-import { SCAN_LIMIT } from '../../src/graphql/connection.ts';
+import { SCAN_LIMIT } from '../../src/graphql/page-arguments.ts';
 import { fillTables } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { asMember } from '../support/records.ts';

@@ -97,24 +97,6 @@ describe('notifications', () => {
     expect((await list('notifications', filter, 'totalCount')).totalCount).toBe(expected.length);
   });
 
-  test('returns whole notifications of several users, also if they are large', async () => {
-    const filter = '{ kinds: [PLAN_REQUESTED] }';
-    const selection = `${key} ... on PlanRequestedNotification { payload { input } }`;
-    const small = await listAll('notifications', filter, selection);
-    expect(small).toHaveLength(3);
-    for (const userId of ['n-a', 'n-b']) {
-      await gateway.database.sql(
-        `update notification set payload_size = 2000000, payload = $2::json where id = 'plan' and user_id = $1`,
-        [userId, JSON.stringify({ toolId: 't', input: { summary: 's', plan: `of ${userId}` } })],
-      );
-    }
-    const nodes = await listAll('notifications', filter, selection, 3);
-    expect(nodes.map((node) => JSON.stringify(node))).toEqual([
-      JSON.stringify(small[0]),
-      ...['n-b', 'n-a'].map((userId) => expect.stringContaining(`of ${userId}`)),
-    ]);
-  });
-
   test('counts at most 10,000', async () => {
     await gateway.database.sql(
       `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,

@@ -248,69 +248,6 @@ describe('limits', () => {
     },
   );
 
-  test('a reply has at most 2,000 records inside lists', async () => {
-    await gateway.database.sql(
-      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
-                                 created_at, updated_at)
-       select 'many-' || u, 'n-' || n, n, 'task_failed', 'active', 't-' || n, 'p', 'T', '{"taskStatus": "errored"}',
-              now(), now(), now() from generate_series(1, 21) n, generate_series(1, 100) u`,
-    );
-    await gateway.database.sql(
-      `insert into user_revision (user_id, notifications) select 'many-' || u, 21 from generate_series(1, 100) u`,
-    );
-    const list = 'notifications(first: 20) { nodes { __typename } }';
-    const read = (fields: string) =>
-      asDashboard(`{ platform { users(prefix: "many-", first: 100) { nodes { ${fields} } } } }`);
-    const full = await read(list);
-    expect(full.errors).toEqual([]);
-    expect(
-      full.data.platform.users.nodes.flatMap(
-        ({ notifications }: { notifications: { nodes: unknown[] } }) => notifications.nodes,
-      ),
-    ).toHaveLength(2000);
-    const over = await read(`${list} again: notifications(first: 1) { nodes { __typename } }`);
-    expect(over.errors[0].extensions.errors[0].message).toMatch(/^exceeds the limit of 2000 records/);
-  });
-
-  test('lists of listed users share 16 MiB, and one whose next record exceeds its share fails', async () => {
-    const text = (size: number) => JSON.stringify({ taskStatus: 'errored', message: 'x'.repeat(size) });
-    for (const [id, size, step] of [
-      ['small', 50_000, 1],
-      ['large', 900_000, 2],
-    ] as const) {
-      await gateway.database.sql(
-        `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                                   payload_size, occurred_at, created_at, updated_at)
-         select 'heavy-' || u, $1, $4, 'task_failed', 'active', $1, 'p', 'T', $2::json, $3, now(),
-                now() + $4 * interval '1 second', now() from generate_series(1, 20, $4) u`,
-        [id, text(size), size, step],
-      );
-    }
-    await gateway.database.sql(
-      `insert into user_revision (user_id, notifications) select 'heavy-' || u, 2 from generate_series(1, 20) u`,
-    );
-    const reply = await asDashboard(`{ platform { users(prefix: "heavy-", first: 20) { nodes {
-      id notifications { nodes { ... on TaskFailedNotification { id payload { message } } } } } } } }`);
-    expect(reply.text.length).toBeLessThan(16 * 2 ** 20);
-    const { nodes } = reply.data.platform.users;
-    for (const { id, notifications } of nodes) {
-      const isOdd = Number(id.split('-')[1]) % 2 === 1;
-      expect(notifications?.nodes.map((node: { id: string }) => node.id)).toEqual(
-        isOdd ? undefined : ['small'],
-      );
-    }
-    expect(reply.errors).toHaveLength(10);
-    expect(reply.errors[0].extensions.errors[0].message).toMatch(/^has a record that is too large/);
-    const { data: one } = await asDashboard(
-      '{ user(id: "heavy-1") { notification(id: "large") { ... on TaskFailedNotification { payload { message } } } } }',
-    );
-    expect(one.user.notification.payload.message).toHaveLength(900_000);
-    const { errors: refused } = await asDashboard(
-      '{ platform { users(prefix: "heavy-1", first: 1) { nodes { notification(id: "large") { ... on TaskFailedNotification { payload { message } } } } } } }',
-    );
-    expect(refused[0].extensions.errors[0].location).toBe('id');
-  });
-
   test('no list is inside more than one other', () => {
     const isConnection = (name: string) => name.endsWith('Connection');
     const visit = (name: string, path: readonly string[], depth: number): number => {

@@ -178,6 +178,40 @@ test.each([
   ]);
 });
 
+const payloads = (fields: string) =>
+  ['TaskFailed', 'TaskResponseReady']
+    .map((kind) => `... on ${kind}Notification { payload { ${fields} } }`)
+    .join(' ');
+const ofPage = (first: number | string, fields: string) =>
+  `notifications(first: ${first}) { nodes { ... on UserNotification { id } ${fields} } }`;
+
+test.each([
+  [
+    'payloads of several kinds once: a quarter for 100',
+    `{ ${ofPage(100, payloads('message'))} }`,
+    1 + 100 * 66,
+  ],
+  ['once again for each alias inside', `{ ${ofPage(100, payloads('message a: message'))} }`, 1 + 100 * 128],
+  [
+    'answers, half as much each',
+    `{ ${ofPage(100, '... on UserNotification { request { answer { via } onExpiry { via } } }')} }`,
+    1 + 100 * (1 + 1 + 1 + 65),
+  ],
+  ['previews', `{ ${ofPage(100, '... on UserNotification { previewText }')} }`, 1 + 100 * 13],
+  [
+    'what is selected inside, if that is more',
+    `{ ${ofPage(1, '... on QuestionRequestedNotification { payload { questions { options { label description preview } } toolId } }')} }`,
+    1 + 66,
+  ],
+])('the cost of a document includes %s', async (_what, document, cost) => {
+  const filler = ` a: ${documentsBySize.cost?.(25_001).slice(1, -1)} `;
+
+  const { errors } = await send(document.replace(/\}$/, `${filler} }`));
+
+  const found = Math.ceil(25_001 + cost);
+  expect(errors[0].message).toBe(`The document exceeds the limit for cost: ${found}, maximum 25000.`);
+});
+
 test.each([
   ['a query', `{ workspaces(first: 1) { ${repeat(51, (i) => `a${i}: totalCount`)} } }`],
   [

@@ -45,76 +45,20 @@ test('runs reads of a key in order, with limited concurrency, and returns each r
   );
 });
 
-test('pauses after a long list for a multiple of the time that reading took, not of the wait for a slot', async () => {
+test('sends the next long list of a caller when the first is sent, and those of others meanwhile', async () => {
   const scheduler = new ReadScheduler();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const others = Array.from({ length: 4 }, () => scheduler.run('alice', () => promise));
-  const readList = () => {
-    const list = { page: {}, isContinued: false, etag: '', next: { limit: 1 }, end: undefined, readMs: 0 };
-    return scheduler.runPart(
-      'alice',
-      list,
-      () => undefined,
-      (leave) => leave(),
-    );
-  };
-  const first = readList();
-  const since = performance.now();
-  await eventually(() => expect(performance.now() - since).toBeGreaterThan(100));
-  resolve();
-  await Promise.all([...others, first]);
-
-  const second = performance.now();
-  await readList();
-
-  // The pause after a wait of 100 ms would have been a second.
-  expect(performance.now() - second).toBeLessThan(500);
-});
-
-test('runs the next long list of a caller when the first is sent', async () => {
-  const scheduler = new ReadScheduler();
-  const { promise: sent, resolve: leave } = Promise.withResolvers<void>();
-  const createList = () => ({
-    page: {},
-    isContinued: false,
-    etag: '',
-    next: { limit: 1 },
-    end: undefined,
-    readMs: 0,
+  const { promise: sent, resolve: finish } = Promise.withResolvers<void>();
+  const first = scheduler.runList('alice', () => sent);
+  let hasBegun = false;
+  const second = scheduler.runList('alice', async () => {
+    hasBegun = true;
   });
-  const first = createList();
-  await scheduler.runPart(
-    'alice',
-    first,
-    () => undefined,
-    (left) => void sent.then(left),
-  );
-  let isRead = false;
-  const second = scheduler.runPart(
-    'alice',
-    createList(),
-    () => {
-      isRead = true;
-    },
-    (left) => left(),
-  );
-  first.isContinued = true;
-  await scheduler.runPart(
-    'alice',
-    first,
-    () => nextTurn(),
-    (left) => left(),
-  );
-  await scheduler.runPart(
-    'bob',
-    createList(),
-    () => nextTurn(),
-    (left) => left(),
-  );
-  expect(isRead).toBe(false);
-  leave();
-  await second;
-  expect(isRead).toBe(true);
+  await scheduler.runList('bob', () => nextTurn());
+  await scheduler.run('alice', () => nextTurn());
+  expect(hasBegun).toBe(false);
+  finish();
+  await Promise.all([first, second]);
+  expect(hasBegun).toBe(true);
 });
 
 test('runs at most four concurrent account reads per caller, and completes all of them', async () => {

@@ -32,12 +32,12 @@ export function useCompiledExecution(): GatewayPlugin {
     onExecute({ args: { contextValue }, setExecuteFn }) {
       const context = contextOf(contextValue.res);
       setExecuteFn((args) =>
-        executeFrequentCompiled({ ...args, rootValue: args.rootValue ?? noPage, contextValue: context }),
+        executeFrequentCompiled({ ...args, rootValue: args.rootValue ?? fromClient, contextValue: context }),
       );
     },
     onSubscribe({ args: { contextValue }, setSubscribeFn }) {
       const context = contextOf(contextValue.res);
-      setSubscribeFn((args) => subscribe({ ...args, rootValue: noPage, contextValue: context }));
+      setSubscribeFn((args) => subscribe({ ...args, rootValue: fromClient, contextValue: context }));
     },
   };
 }
@@ -55,7 +55,7 @@ const MAX_COMPILED = 100;
 const MAX_COMPILED_CHARACTERS = 8192;
 
 /** The root value of operations of GraphQL clients. */
-const noPage: RootValue = {};
+const fromClient: RootValue = {};
 
 /** Creates a function that executes operations. In either case, graphql-js checks the variables first. */
 function createExecutor() {

@@ -35,13 +35,6 @@ const COMMENT = ':\n\n';
 const NEXT = 'event: next\ndata: ';
 const COMPLETE = 'event: complete\ndata:\n\n';
 
-/** Formats the result of a query or mutation, in parts, as a whole event stream, like Yoga. */
-export function* formatStream(result: Iterable<string>): Generator<string> {
-  yield `${COMMENT}${NEXT}`;
-  yield* result;
-  yield `\n\n${COMPLETE}`;
-}
-
 /**
  * Sends a subscription as server-sent events (GraphQL over SSE, distinct connections mode) until it ends or the client
  * disconnects. Reads no further results while the send buffer is full. An error of the stream is sent as the last

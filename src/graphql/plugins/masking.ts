@@ -19,16 +19,16 @@ import { toPublicMessage } from '../public-messages.ts';
 /** Masks the errors of all replies, also of requests that were not executed. */
 export function useMasking(): GatewayPlugin {
   return {
-    onResultProcess({ result, setResult, serverContext: { res } }) {
+    async onResultProcess({ result, setResult, serverContext: { res } }) {
       if (Array.isArray(result) || Symbol.asyncIterator in result) return;
       // The prepared reply to introspection.
       if (result.stringify) return;
       const context = contextOf(res);
       const { reply, httpErrors } = maskResult(result, context);
-      if (context.largeRead !== undefined) context.largeReply = reply;
+      const running = reply.data == null ? undefined : context.runningDocument;
+      const text = running ? await running.format(reply) : JSON.stringify(reply);
       // Yoga reads status and headers from the errors. It would serialize copies of them, without `locations`.
-      const stringify = () => (context.largeReply === undefined ? JSON.stringify(reply) : '');
-      setResult({ ...(httpErrors.length > 0 && { errors: httpErrors }), stringify });
+      setResult({ ...(httpErrors.length > 0 && { errors: httpErrors }), stringify: () => text });
     },
   };
 }

@@ -1,9 +1,9 @@
 import { accountWrite } from '../../auth/access.ts';
 import { builder } from '../../graphql/builder.ts';
+import { answerWeight } from '../../graphql/document-limits.ts';
 import { audit } from '../../log.ts';
 import type { Notification } from '../notification.entity.ts';
 import { NotificationUnion } from '../notification-type.graphql.ts';
-import { admitNotification } from '../read-for-reply.graphql.ts';
 import type { RequestState } from './answer.enums.ts';
 import { RequestStateEnum } from './answer-enums.graphql.ts';
 import { AnswerNotificationInput, toGivenAnswer } from './answer-input.graphql.ts';
@@ -17,6 +17,7 @@ const AnswerStored = builder
     fields: (t) => ({
       answer: t.expose('answer', {
         type: AnswerType,
+        extensions: answerWeight,
         nullable: true,
         description:
           'The stored answer. Never `null`; the type allows it, so that `answer` can be selected of both results.',
@@ -44,6 +45,7 @@ const AlreadySettled = builder
       }),
       answer: t.expose('answer', {
         type: AnswerType,
+        extensions: answerWeight,
         nullable: true,
         description: 'The answer that came first. `null` unless the state is `ANSWERED`.',
       }),
@@ -84,7 +86,6 @@ builder.mutationField(answerNotificationField, (t) =>
         audit(log, 'notification.answered', viewer.userId, viewer.userId, { notification: id });
         context.answered.push(id);
       }
-      await admitNotification(context, notification);
       const answer = withTime(result.answer, notification);
       return isOwn && answer !== null ? { answer, notification } : { state, answer, notification };
     },

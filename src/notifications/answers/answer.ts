@@ -72,7 +72,7 @@ export function isSameContent(stored: AnswerContent, given: GivenAnswer): boolea
 
 /** Returns the message for an answer of which the given part is too large. */
 export function findAnswerExcess(answer: GivenAnswer): string | undefined {
-  return findExcess(JSON.stringify(normalize(answer)));
+  return findExcess(normalize(answer));
 }
 
 function normalize(answer: GivenAnswer): unknown {

@@ -1,4 +1,5 @@
 import { builder, columnsOf, createRecordRef } from '../../graphql/builder.ts';
+import { answerWeight } from '../../graphql/document-limits.ts';
 import type { Time } from '../../values/time.ts';
 import type { Notification } from '../notification.entity.ts';
 import type { SelectedNotification } from '../notifications.ts';
@@ -143,12 +144,14 @@ export const RequestType = createRecordRef<SelectedNotification>('Request').impl
     }),
     onExpiry: row.from('onExpiry', 'expiresAt', 'resolvedAt').field({
       type: AnswerType,
+      extensions: answerWeight,
       nullable: true,
       description: 'The answer that the request has if it expires. `null` if it then has none.',
       resolve: ({ onExpiry, ...times }) => withTime(onExpiry, times),
     }),
     answer: row.from('answer', 'expiresAt', 'resolvedAt').field({
       type: AnswerType,
+      extensions: answerWeight,
       nullable: true,
       description: 'The answer. `null` unless the state is `ANSWERED`.',
       resolve: ({ answer, ...times }) => withTime(answer, times),

@@ -6,7 +6,6 @@ import { boundedText, wholeNumberRule } from '../../graphql/rules.ts';
 import { selectedFields } from '../../graphql/selected-fields.ts';
 import type { Notification } from '../notification.entity.ts';
 import { NotificationUnion } from '../notification-type.graphql.ts';
-import { admitNotification } from '../read-for-reply.graphql.ts';
 import { acknowledgeAnswer } from './acknowledge-answer.ts';
 import { ReceiptOutcomeEnum } from './answer-enums.graphql.ts';
 import { awaitRequest } from './await-request.ts';
@@ -102,7 +101,6 @@ builder.mutationField('acknowledgeAnswer', (t) =>
       const admit = (notification: Pick<Notification, 'userId' | 'taskId'>) =>
         requireOwnTask(context.viewer, notification);
       const notification = await acknowledgeAnswer(context, { userId, id }, receipt, admit);
-      await admitNotification(context, notification);
       return { notification };
     },
   }),

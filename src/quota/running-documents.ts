@@ -1,0 +1,141 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** A document that costs at most this much is not counted. Its reply has less than half a megabyte. */
+export const FREE_COST = 400;
+
+/**
+ * What the documents of one caller may cost that run at once, unless it is a single one. A document that costs more is
+ * large. A page of 40 notifications with all fields is not.
+ */
+const MAX_CALLER_COST = 8000;
+
+/** What the large documents of all callers may cost together: one that costs as much as a document may. */
+const MAX_LARGE_COST = 25_000;
+
+/** What the others may cost together. Ten callers who do not read their replies leave room for further ones. */
+const MAX_OTHER_COST = 100_000;
+
+/** What the documents of either kind may cost that read and format at once. The replies of the others are being sent. */
+const MAX_READING_COST = 16_000;
+
+/** A document that costs at most this much is formatted at once. */
+const MAX_WHOLE_COST = 4000;
+
+/** How long a document waits. */
+const MAX_WAIT_MS = 10_000;
+
+/** Calls `leave` when the reply was sent or the caller disconnected, or immediately if that has happened. */
+type OnLeave = (leave: () => void) => void;
+
+/** A document that may run. */
+export type RunningDocument = {
+  /** Returns the JSON of the reply, which ends the reading. Other requests run between the root fields of a long one. */
+  format(reply: Reply): string | Promise<string>;
+};
+
+type Reply = { errors?: unknown; data?: object | null | undefined };
+
+/**
+ * Limits what the documents cost whose records and replies are in memory at once. A document counts until its reply is
+ * sent. Further ones wait in turn. Large documents take turns among themselves, so that they delay no others.
+ */
+export class RunningDocuments {
+  readonly #large = new CostSemaphore(MAX_LARGE_COST);
+  readonly #others = new CostSemaphore(MAX_OTHER_COST);
+  #turn = Promise.resolve();
+
+  /** Waits until a document may run. Returns `undefined` if it has waited too long or its caller has left. */
+  async admit(callerId: string, cost: number, onLeave: OnLeave): Promise<RunningDocument | undefined> {
+    const semaphore = cost > MAX_CALLER_COST ? this.#large : this.#others;
+    const endReading = await semaphore.acquire(callerId, cost, onLeave);
+    if (endReading === undefined) return undefined;
+    return {
+      format: (reply) => {
+        if (cost > MAX_WHOLE_COST) return this.#formatInTurns(reply).finally(endReading);
+        endReading();
+        return JSON.stringify(reply);
+      },
+    };
+  }
+
+  /** Formats one root field of one reply in each turn of the event loop. */
+  async #formatInTurns({ errors, data }: Reply): Promise<string> {
+    const members: string[] = [];
+    for (const [name, value] of Object.entries(data ?? {})) {
+      this.#turn = this.#turn.then(() => nextTurn());
+      await this.#turn;
+      members.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+    }
+    return `{${errors === undefined ? '' : `"errors":${JSON.stringify(errors)},`}"data":{${members.join(',')}}}`;
+  }
+}
+
+type Waiting = { readonly callerId: string; readonly cost: number; start(): void };
+
+class CostSemaphore {
+  readonly #capacity: number;
+  readonly #byCaller = new Map<string, number>();
+  readonly #waiting = new Set<Waiting>();
+  #running = 0;
+  #reading = 0;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  /** Waits for room. Returns the function that ends the reading. */
+  acquire(callerId: string, cost: number, onLeave: OnLeave): Promise<(() => void) | undefined> {
+    const { promise, resolve } = Promise.withResolvers<(() => void) | undefined>();
+    let state: 'waiting' | 'reading' | 'sending' = 'waiting';
+    const endReading = () => {
+      if (state !== 'reading') return;
+      state = 'sending';
+      this.#reading -= cost;
+      this.#startWaiting();
+    };
+    const start = () => {
+      state = 'reading';
+      clearTimeout(timeout);
+      resolve(endReading);
+    };
+    const waiting = { callerId, cost, start };
+    const stopWaiting = () => {
+      this.#waiting.delete(waiting);
+      resolve(undefined);
+    };
+    const timeout = setTimeout(stopWaiting, MAX_WAIT_MS);
+    this.#waiting.add(waiting);
+    this.#startWaiting();
+    onLeave(() => {
+      clearTimeout(timeout);
+      stopWaiting();
+      endReading();
+      if (state !== 'waiting') this.#release(callerId, cost);
+    });
+    return promise;
+  }
+
+  #release(callerId: string, cost: number): void {
+    const ofCaller = (this.#byCaller.get(callerId) ?? 0) - cost;
+    if (ofCaller > 0) this.#byCaller.set(callerId, ofCaller);
+    else this.#byCaller.delete(callerId);
+    this.#running -= cost;
+    this.#startWaiting();
+  }
+
+  /** Starts those that may run, in order. Those whose caller has its share are passed, but none that lacks room. */
+  #startWaiting(): void {
+    for (const next of this.#waiting) {
+      const { callerId, cost } = next;
+      const ofCaller = this.#byCaller.get(callerId) ?? 0;
+      if (ofCaller > 0 && ofCaller + cost > MAX_CALLER_COST) continue;
+      const mayRead = this.#reading === 0 || this.#reading + cost <= MAX_READING_COST;
+      if (!mayRead || this.#running + cost > this.#capacity) return;
+      this.#waiting.delete(next);
+      this.#byCaller.set(callerId, ofCaller + cost);
+      this.#running += cost;
+      this.#reading += cost;
+      next.start();
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { RunningDocuments } from '../../src/quota/running-documents.ts';
+
+/* Large documents cost more than 8,000, up to 25,000, which is what they may cost together. */
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+type Sent = { state?: boolean; format: () => Promise<void>; leave: () => Promise<void> };
+
+/** Sends a document of a caller, which leaves when `leave` is called. `state` is set once it may run, or may not. */
+function send(running: RunningDocuments, callerId: string, cost: number) {
+  const { promise, resolve: leave } = Promise.withResolvers<void>();
+  const document: Sent = {
+    format: async () => undefined,
+    leave: async () => {
+      leave();
+      await settle();
+    },
+  };
+  void running
+    .admit(callerId, cost, (onLeave) => void promise.then(onLeave))
+    .then((admitted) => {
+      document.state = admitted !== undefined;
+      document.format = async () => {
+        void admitted?.format({ data: {} });
+        await settle();
+      };
+    });
+  return document;
+}
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
+test('the documents of a caller cost at most 8,000 together, and the next one runs when a reply was sent', async () => {
+  const running = new RunningDocuments();
+  const [first, second, third] = [5000, 3000, 1].map((cost) => send(running, 'a', cost));
+  const other = send(running, 'b', 8000);
+  await settle();
+  expect([first?.state, second?.state, third?.state, other.state]).toEqual([true, true, undefined, true]);
+  await second?.leave();
+  expect(third?.state).toBe(true);
+});
+
+test('large documents of all callers run one at a time, in turn, and delay no other document', async () => {
+  const running = new RunningDocuments();
+  const [first, second, third] = ['a', 'b', 'c'].map((id) => send(running, id, 25_000));
+  const ofFirst = send(running, 'a', 8000);
+  await settle();
+  expect([first?.state, second?.state, third?.state, ofFirst.state]).toEqual([
+    true,
+    undefined,
+    undefined,
+    true,
+  ]);
+  await first?.leave();
+  expect([second?.state, third?.state]).toEqual([true, undefined]);
+});
+
+test('documents that read at once cost at most 16,000, and the next one reads when a reply is formatted', async () => {
+  const running = new RunningDocuments();
+  const [first, second, third] = ['a', 'b', 'c'].map((id) => send(running, id, 8000));
+  await settle();
+  expect([first?.state, second?.state, third?.state]).toEqual([true, true, undefined]);
+  await first?.format();
+  expect(third?.state).toBe(true);
+});
+
+test('ten callers who read no reply leave room for another', async () => {
+  const running = new RunningDocuments();
+  const attack = Array.from({ length: 200 }, (_, index) => [
+    send(running, `attacker-${index % 10}`, 8000),
+    send(running, `attacker-${index % 10}`, 25_000),
+  ]).flat();
+  for (let round = 0; round < 10; round += 1) {
+    await settle();
+    await Promise.all(attack.map(({ format }) => format()));
+  }
+  expect(attack.filter(({ state }) => state).length).toBe(11);
+  const others = ['a', 'b'].map((id) => send(running, id, 8000));
+  await settle();
+  expect(others.map(({ state }) => state)).toEqual([true, true]);
+});
+
+test('a document that lacks room for ten seconds does not run, and takes no room later', async () => {
+  const running = new RunningDocuments();
+  const first = send(running, 'a', 25_000);
+  const second = send(running, 'b', 25_000);
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(second.state).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(second.state).toBe(false);
+  await first.leave();
+  await second.leave();
+  const third = send(running, 'c', 25_000);
+  await settle();
+  expect(third.state).toBe(true);
+});
+
+test('a document whose client leaves while it waits takes no room', async () => {
+  const running = new RunningDocuments();
+  const first = send(running, 'a', 25_000);
+  const [gone, next] = ['b', 'c'].map((id) => send(running, id, 25_000));
+  await settle();
+  await gone?.leave();
+  expect(gone?.state).toBe(false);
+  await first.leave();
+  expect(next?.state).toBe(true);
+});
