@@ -70,8 +70,9 @@ async function send(method: string, path: string, token: string, body: Buffer): 
   if (response === undefined) throw new Error('There was no response.');
   const reply = await text(response);
   const { statusCode: status = 0 } = response;
-  // An error of a root field has a path.
-  return { status, isBlocked: status === 429 && !reply.includes('"path"') };
+  // An error of a root field has a path. A request that is refused because of unfinished bodies is charged too.
+  const isCharged = /"path"|unfinished bodies/.test(reply);
+  return { status, isBlocked: status === 429 && !isCharged };
 }
 
 /** Prepares a GraphQL request. */

@@ -16,9 +16,12 @@ const shortTimeouts = {
 
 let gateway: TestGateway;
 let token: string;
+/** Tokens of different users, because the unfinished bodies of one user are limited together. */
+let others: string[];
 beforeAll(async () => {
   gateway = await startTestGateway({}, undefined, shortTimeouts);
   token = await member('alice');
+  others = await Promise.all(Array.from({ length: 50 }, (_none, index) => member(`user-${index}`)));
 });
 afterAll(() => gateway.close());
 
@@ -27,7 +30,7 @@ const MAX_MS = 10_000;
 
 const head = (start: string, lines: string[]) =>
   `${start} HTTP/1.1\r\n${['Host: a', ...lines].join('\r\n')}\r\n`;
-const authorized = () => `Authorization: Bearer ${token}`;
+const authorized = () => `Authorization: Bearer ${others.pop()}`;
 const json = 'Content-Type: application/json';
 
 /** The start of a request that updates preferences. */
@@ -121,15 +124,19 @@ test.concurrent('rejects a body whose Content-Length exceeds the limit immediate
 });
 
 test.concurrent.each([
-  ['as soon as it exceeds the limit', [], 'is larger than 1048576 bytes'],
-  ['whose compressed content is invalid', ['Content-Encoding: gzip'], 'cannot be read'],
-])('rejects an endless chunked body %s', { timeout: MAX_MS }, async (_what, encoding, message) => {
-  const lines = [authorized(), json, 'Transfer-Encoding: chunked', ...encoding];
-  const start = `${head('PUT /user/notification-preferences', lines)}\r\n`;
-  const { closed } = await openHalfOpenClient(gateway, start, `30D40\r\n${' '.repeat(200_000)}\r\n`);
+  ['as it is', []],
+  ['with Content-Encoding', ['Content-Encoding: gzip']],
+])(
+  'rejects an endless chunked body %s as soon as it exceeds the limit',
+  { timeout: MAX_MS },
+  async (_what, encoding) => {
+    const lines = [authorized(), json, 'Transfer-Encoding: chunked', ...encoding];
+    const start = `${head('PUT /user/notification-preferences', lines)}\r\n`;
+    const { closed } = await openHalfOpenClient(gateway, start, `30D40\r\n${' '.repeat(200_000)}\r\n`);
 
-  expect(await closed).toContain(`The body ${message}.`);
-});
+    expect(await closed).toContain('The body is larger than 1048576 bytes.');
+  },
+);
 
 test.concurrent('replies only once to a request whose body is ignored', { timeout: MAX_MS }, async () => {
   const start = `${head('GET /user/workspaces', [authorized(), 'Content-Length: 100000'])}\r\n`;
