@@ -152,7 +152,7 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
         database,
         outbox,
         channels: bound,
-        providers: createProviders(bound),
+        providers: createProviders(),
         appUrl: delivery.appUrl,
         metrics: createDeliveryMetrics(registry, channels, ['delivered', ...deliveryFailureReasons]),
         log,

@@ -4,8 +4,6 @@ export const advisoryLocks = {
   embeddedServer: 7_204_981,
   migrations: 7_204_982,
   retention: 7_204_983,
-  /** Held while deliveries are claimed. */
-  claims: 7_204_984,
   /** Held while positions are given to platform events. */
   positions: 7_204_985,
 } as const;

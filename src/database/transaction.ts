@@ -86,6 +86,42 @@ async function execute<Result>(
   }
 }
 
+/**
+ * Runs a statement and, in the same transaction, the statements that `work` sends for its rows. Like those of {@link
+ * transaction}, they are sent in one write, so `work` must send all of them before it awaits one.
+ */
+export async function findAndChange<Input, Found extends QueryResultRow, Result>(
+  database: Database,
+  find: Statement<Input, Found>,
+  input: Input,
+  work: (found: Found[], run: Run) => Promise<Result>,
+): Promise<Result> {
+  const client = await database.changes.connect();
+  const send = <Row extends QueryResultRow>({ config, convertRows }: Bound<Row>) =>
+    new Promise<Row[]>((resolve, reject) => {
+      client.query<Row>(config, (error, result) =>
+        error ? reject(error) : resolve(convertRows(result.rows)),
+      );
+    });
+  try {
+    const [, found] = await Promise.all([send(begin), send(find(database, input))]);
+    const sendHeld = holdWrites(client);
+    const results = Promise.all([
+      work(found, (statement, given) => send(statement(database, given))),
+      send(commit),
+    ]);
+    sendHeld();
+    const [result] = await results;
+    return result;
+  } catch (error) {
+    // Waits for what was sent, and ends the transaction unless that has.
+    await send(rollback).catch(() => undefined);
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
 const toBound = (text: string): Bound<QueryResultRow> => ({
   config: { text },
   convertRows: (rows) => rows,

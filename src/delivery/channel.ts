@@ -4,7 +4,7 @@ import type { Claim, DeliveryData } from './claim.ts';
 import type { Message } from './message.ts';
 import { type AttemptOutcome, retryLater } from './outcome.ts';
 
-/** How many messages a channel sends at once and for how long, and who chooses its providers. */
+/** How many messages a channel sends at once, and for how long. */
 export type ChannelLimits = {
   /** The maximum number of messages that are sent at once. */
   readonly concurrency: number;
@@ -14,17 +14,12 @@ export type ChannelLimits = {
    */
   readonly concurrencyPerProvider: number;
   /**
-   * The maximum number of messages of one user that all senders send at once. It must be less than the other limits, so
-   * that a user whose messages take long leaves room for others.
+   * The maximum number of messages of one user that are sent at once. It must be less than the other limits, so that a
+   * user whose messages take long leaves room for others.
    */
   readonly concurrencyPerUser: number;
   /** How long an attempt may take. */
   readonly attemptMs: number;
-  /**
-   * Whether users choose the provider, as with push services. Such a provider may refuse one user's messages and accept
-   * others.
-   */
-  readonly isProviderChosenByUsers: boolean;
 };
 
 /** Sends messages over one channel. */

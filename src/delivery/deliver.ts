@@ -9,7 +9,7 @@ import type { BoundChannel } from './channel.ts';
 import { type Claim, type DeliveryData, LEASE_SECONDS } from './claim.ts';
 import { describeMessage, type Message } from './message.ts';
 import { type AttemptOutcome, retryLater } from './outcome.ts';
-import { type Providers, recordOutcome } from './providers.ts';
+import type { Providers } from './providers.ts';
 import {
   type DeliveryResult,
   decideAfterAttempt,
@@ -71,19 +71,12 @@ async function attempt(
 ): Promise<AttemptOutcome | undefined> {
   const channel = channels.get(claim.channel);
   if (channel === undefined) return targetUnreadable;
-  const provider = providers.get(claim.channel, claim.provider);
-  // Before anything is awaited, so that the next claim counts this delivery.
-  provider.running += 1;
-  try {
-    const send = await channel.prepare(data);
-    if (send === undefined) return targetUnreadable;
-    // A process that was suspended may have lost its lease.
-    if (performance.now() - claimedAt > LEASE_MS - channel.attemptMs - STORE_MS) return undefined;
-    const outcome = await runWithDeadline(channel.attemptMs, (signal) => send(claim, message, signal));
-    return recordOutcome(provider, claim, outcome);
-  } finally {
-    provider.running -= 1;
-  }
+  const send = await channel.prepare(data);
+  if (send === undefined) return targetUnreadable;
+  // A process that was suspended may have lost its lease.
+  if (performance.now() - claimedAt > LEASE_MS - channel.attemptMs - STORE_MS) return undefined;
+  const outcome = await runWithDeadline(channel.attemptMs, (signal) => send(claim, message, signal));
+  return providers(claim.channel, claim.provider).record(claim, outcome, performance.now());
 }
 
 /** Runs an attempt. If it does not end in time, returns `reply_lost`, because the message may have been delivered. */
@@ -108,8 +101,7 @@ async function runWithDeadline(
  */
 async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: AttemptOutcome): Promise<void> {
   const { claim, data } = job;
-  const { health } = options.providers.get(claim.channel, claim.provider);
-  const result = decideAfterAttempt(claim, data, outcome, health.pausedUntil);
+  const result = decideAfterAttempt(claim, data, outcome);
   const isStored = await store(options, job, result);
   logAndCount(options, claim, outcome, isStored);
   if (!isStored) return;

@@ -45,12 +45,6 @@ export const DeliverySchema = defineEntity({
       properties: ['channel', 'dueAt'],
       where: "state in ('pending', 'sending')",
     },
-    {
-      name: 'delivery_due_by_user',
-      properties: ['channel', 'provider', 'userId', 'dueAt'],
-      where: "state in ('pending', 'sending')",
-    },
-    { name: 'delivery_sending', properties: ['userId', 'channel'], where: "state = 'sending'" },
     { name: 'delivery_open', properties: ['userId'], where: 'is_open' },
     { name: 'delivery_failed', properties: ['channel', 'updatedAt'], where: "state = 'failed'" },
   ],

@@ -23,15 +23,11 @@ export function decideWithoutAttempt(
   return isExpired ? endUnsent('expired', mayBeDelivered) : undefined;
 }
 
-/**
- * Decides the result of an attempt from its outcome. The next attempt is not made before `pausedUntil`, the end of the
- * provider's pause by `performance.now()`.
- */
+/** Decides the result of an attempt from its outcome. */
 export function decideAfterAttempt(
   { attempts, expiresAt }: Claim,
   { mayBeDelivered }: Pick<DeliveryData, 'mayBeDelivered'>,
   outcome: AttemptOutcome,
-  pausedUntil = 0,
 ): DeliveryResult {
   switch (outcome.kind) {
     case 'delivered':
@@ -45,10 +41,9 @@ export function decideAfterAttempt(
     case 'retry': {
       const { reason, providerCode, retryAfterSeconds = 0, isUnclear = reason === 'reply_lost' } = outcome;
       const isUnknown = mayBeDelivered || isUnclear;
-      const pauseSeconds = (pausedUntil - performance.now()) / 1000;
       const delay = computeRetryDelay({
         attempts,
-        minimumSeconds: Math.max(retryAfterSeconds, pauseSeconds),
+        minimumSeconds: retryAfterSeconds,
         now: Date.now(),
         expiresAt: toMilliseconds(expiresAt),
       });
@@ -79,7 +74,7 @@ const MAX_DELAY_MS = 3_600_000;
 export type FailedAttempt = {
   /** The number of attempts so far, including this one and those before a manual retry. */
   attempts: number;
-  /** The minimum delay: the longer of the provider's `Retry-After` and what is left of its pause. */
+  /** The provider's `Retry-After`. */
   minimumSeconds: number;
   now: number;
   expiresAt: number;

@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { type Cursor, claimDue, loadDeliveryData } from './claim.ts';
+import { type Claim, claimDue } from './claim.ts';
 import { type DeliveryJob, type DeliveryOptions, deliver } from './deliver.ts';
-import { listFreeChannels, listReducedCapacities } from './providers.ts';
+import { createChoice } from './turns.ts';
 
 /** Sends the deliveries that are due, until it is stopped. */
 export type Sender = {
@@ -22,14 +21,23 @@ const SWEEP_MS = 500;
 /** The interval of sweeps while the database fails. */
 const SWEEP_AFTER_ERROR_MS = 5000;
 
+/** The maximum number of deliveries of a channel that a claim finds while some must wait. */
+const MAX_FOUND = 1000;
+
 /** The pause between two claims, so that one claim covers more deliveries. */
 const COLLECT_MS = 10;
 
-/** Starts to send. */
+/**
+ * Starts to send. Each round finds due deliveries, oldest first, and claims as many as can be sent at once, so that none
+ * waits while its lease runs. What must wait for its user or its provider is due again later, so that no claim reads a
+ * backlog twice.
+ */
 export function startSender(options: DeliveryOptions): Sender {
-  const { channels, log } = options;
-  const running = new Map<Promise<void>, DeliveryChannel>();
-  const cursors = createCursors();
+  const { database, channels, log } = options;
+  const running = new Map<Promise<void>, Claim>();
+  const choose = createChoice(options.providers);
+  /** The channels in which the last claim found deliveries that must wait, behind which others may be due. */
+  const crowded = new Set<DeliveryChannel>();
   let isStopping = false;
   let sleep = new AbortController();
 
@@ -45,28 +53,43 @@ export function startSender(options: DeliveryOptions): Sender {
         running.delete(delivery);
         sleep.abort();
       });
-    running.set(delivery, job.claim.channel);
+    running.set(delivery, job.claim);
   };
-  const countRunning = (channel: DeliveryChannel) =>
-    [...running.values()].filter((one) => one === channel).length;
+
+  /** Claims and starts what is due. Returns the milliseconds until the next claim. */
+  const sendDue = async (): Promise<number> => {
+    const claimedAt = performance.now();
+    let sleepMs = SWEEP_MS;
+    for (const [channel, limits] of channels) {
+      const sending = [...running.values()].filter((claim) => claim.channel === channel);
+      const free = limits.concurrency - sending.length;
+      if (free === 0) continue;
+      const maximum = crowded.has(channel) ? MAX_FOUND : free;
+      const claims = await claimDue(database, channel, maximum, (due) => {
+        const isFull = due.length === maximum;
+        const choice = choose({ due, running: sending, limits, isFull, now: claimedAt });
+        if (isFull) sleepMs = 0;
+        if (isFull && choice.later.length > 0) crowded.add(channel);
+        else crowded.delete(channel);
+        return choice;
+      });
+      for (const data of claims) start({ claim: data, data, claimedAt });
+    }
+    return sleepMs;
+  };
+
   const loop = async () => {
     while (!isStopping) {
       // Replaced before the claim, so that a wake during the claim leads to another claim.
       sleep = new AbortController();
       const { signal } = sleep;
-      const sleepMs = await claimJobs(options, cursors, countRunning).then(
-        ({ jobs, isComplete }) => {
-          for (const job of jobs) start(job);
-          return jobs.length === 0 && isComplete ? SWEEP_MS : 0;
-        },
-        (error: unknown) => {
-          log.warn(
-            { err: error },
-            'claiming deliveries or loading their data failed; those already claimed are sent after their leases expire',
-          );
-          return SWEEP_AFTER_ERROR_MS;
-        },
-      );
+      const sleepMs = await sendDue().catch((error: unknown) => {
+        log.warn(
+          { err: error },
+          'claiming deliveries failed; those already claimed are sent after their leases expire',
+        );
+        return SWEEP_AFTER_ERROR_MS;
+      });
       await pause(sleepMs, undefined, { signal }).catch(() => undefined);
       await pause(COLLECT_MS);
     }
@@ -84,35 +107,4 @@ export function startSender(options: DeliveryOptions): Sender {
       await Promise.all(Array.from(channels.values(), (channel) => channel.close()));
     },
   };
-}
-
-/** The maximum number of remembered cursors. The search of a forgotten one starts again. */
-const MAX_CURSORS = 1000;
-
-/** Where the searches of a backlog continue, by channel and provider. */
-const createCursors = () => new LRUCache<string, Cursor>({ max: MAX_CURSORS });
-
-/**
- * Claims due deliveries and loads their data. Claims only as many as can be sent at once, so that none waits while its
- * lease runs. `isComplete` is false if the next claim has to continue to search a backlog.
- */
-async function claimJobs(
-  { database, channels, providers }: DeliveryOptions,
-  cursors: ReturnType<typeof createCursors>,
-  countRunning: (channel: DeliveryChannel) => number,
-): Promise<{ jobs: DeliveryJob[]; isComplete: boolean }> {
-  const free = listFreeChannels(channels, countRunning);
-  if (free.length === 0) return { jobs: [], isComplete: true };
-  const claimedAt = performance.now();
-  const capacities = listReducedCapacities(providers, channels);
-  const result = await claimDue(database, free, capacities, [...cursors.values()]);
-  for (const cursor of result.cursors) {
-    const key = `${cursor.channel} ${cursor.provider}`;
-    if (cursor.after === '') cursors.delete(key);
-    else cursors.set(key, cursor);
-  }
-  const isComplete = result.cursors.every(({ after }) => after === '');
-  if (result.claims.length === 0) return { jobs: [], isComplete };
-  const loaded = await loadDeliveryData(database, result.claims);
-  return { jobs: loaded.map((delivery) => ({ ...delivery, claimedAt })), isComplete };
 }

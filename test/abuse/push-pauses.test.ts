@@ -1,14 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ChannelLimits } from '../../src/delivery/channel.ts';
-import { createUserReports } from '../../src/delivery/host-reports.ts';
 import {
   type AttemptOutcome,
   pauseProvider,
   rejectTarget,
   requireOperator,
 } from '../../src/delivery/outcome.ts';
-import { createProviders, listReducedCapacities, recordOutcome } from '../../src/delivery/providers.ts';
+import { createProvider } from '../../src/delivery/providers.ts';
+import { createChoice } from '../../src/delivery/turns.ts';
 import { listStored, registerPush, unreachableProviders } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -66,14 +65,12 @@ describe('a host that several users share', () => {
   });
 });
 
-const limits: ChannelLimits = {
+const limits = {
   concurrency: 50,
   concurrencyPerProvider: 20,
   concurrencyPerUser: 5,
   attemptMs: 8000,
-  isProviderChosenByUsers: true,
 };
-const channels = new Map([['push', limits] as const]);
 const delivered: AttemptOutcome = { kind: 'delivered' };
 const unavailable = pauseProvider('503', 86_400);
 const refused = requireOperator('403');
@@ -81,16 +78,37 @@ const refused = requireOperator('403');
 /** The state of a host, and functions that record outcomes of users; times are in milliseconds from now. */
 function createHost() {
   const start = performance.now();
-  const providers = createProviders(channels);
-  const host = providers.get('push', 'shared.example');
+  const host = createProvider();
   const record = (userId: string, outcome: AttemptOutcome, at = 0, target = `${userId}'s`) =>
-    recordOutcome(host, { userId, target }, outcome, start + at);
+    host.record({ userId, target }, outcome, start + at);
   const recordAll = (count: number, outcome: AttemptOutcome, at = 0, prefix = 'user') => {
     for (let number = 1; number <= count; number += 1) record(`${prefix}-${number}`, outcome, at);
   };
-  const pausedFor = () =>
-    host.health.pausedUntil === undefined ? undefined : host.health.pausedUntil - start;
-  return { host, providers, record, recordAll, pausedFor };
+  const pausedFor = () => (host.pausedUntil === undefined ? undefined : host.pausedUntil - start);
+  const choose = createChoice(() => host);
+  /** Returns the users whose messages are sent, and those whose messages wait, with the seconds. */
+  const chooseAmong = (users: string[], at: number, { isFull = false, running = 0 } = {}) => {
+    const due = users.map(
+      (userId) =>
+        ({
+          userId,
+          channel: 'push',
+          provider: 'host',
+          notificationId: 'n',
+          target: 't',
+        }) as const,
+    );
+    const sending = Array.from({ length: running }, (_none, index) => ({
+      userId: `${index}`,
+      provider: 'host',
+    }));
+    const choice = choose({ due, running: sending, limits, isFull, now: start + at });
+    return {
+      chosen: choice.chosen.map(({ userId }) => userId),
+      later: choice.later.map(({ delivery, seconds }) => ({ user: delivery.userId, seconds })),
+    };
+  };
+  return { host, record, recordAll, pausedFor, chooseAmong };
 }
 
 describe('a pause of a host', () => {
@@ -156,22 +174,38 @@ describe('a pause of a host', () => {
     expect(pausedFor()).toBeUndefined();
   });
 
-  test('is followed by a message of a user who has not failed', () => {
-    const { host, providers, record, recordAll } = createHost();
+  test('is followed by one message at a time, first of a user who has not failed', () => {
+    const { host, record, recordAll, chooseAmong } = createHost();
     recordAll(5, pauseProvider('503'), -10_000);
-    const [capacity] = listReducedCapacities(providers, channels);
-    expect({ ...capacity, failing: capacity?.failing.toSorted() }).toEqual({
-      channel: 'push',
-      provider: 'shared.example',
-      free: 1,
-      failing: ['user-1', 'user-2', 'user-3', 'user-4', 'user-5'],
+    expect(chooseAmong(['user-1', 'other', 'another'], 0)).toEqual({
+      chosen: ['other'],
+      later: [
+        { user: 'another', seconds: expect.closeTo(0.25, 1) },
+        { user: 'user-1', seconds: expect.closeTo(0.25, 1) },
+      ],
     });
+    expect(chooseAmong(['other'], 0, { running: 1 }).chosen).toEqual([]);
+    // Another user's message may be due, too, behind those that the claim has found.
+    expect(chooseAmong(['user-1'], 0, { isFull: true }).chosen).toEqual([]);
+    expect(chooseAmong(['user-1'], 0).chosen).toEqual(['user-1']);
     record('other', delivered);
-    expect(host.health.pausedUntil).toBeUndefined();
-    expect(listReducedCapacities(providers, channels)).toEqual([]);
+    expect(host.pausedUntil).toBeUndefined();
+    expect(chooseAmong(['user-1', 'other'], 0, { running: 18 }).chosen).toEqual(['user-1', 'other']);
     // Another pause needs five failing users again.
     recordAll(4, unavailable);
-    expect(host.health.pausedUntil).toBeUndefined();
+    expect(host.pausedUntil).toBeUndefined();
+  });
+
+  test('postpones the messages to it until its end, one after another', () => {
+    const { recordAll, pausedFor, chooseAmong } = createHost();
+    recordAll(5, unavailable);
+    const end = (pausedFor() ?? expect.unreachable()) / 1000;
+    const { chosen, later } = chooseAmong(Array(1000).fill('other'), 0);
+    expect(chosen).toEqual([]);
+    expect(later[0]?.seconds).toBeCloseTo(end, 2);
+    expect(later[999]?.seconds).toBeCloseTo(end + 1, 2);
+    // What is found again does not come back earlier.
+    expect(chooseAmong(['another'], 1).later[0]?.seconds).toBeCloseTo(end + 1, 2);
   });
 });
 
@@ -185,7 +219,7 @@ describe('a subscription that is refused repeatedly', () => {
       return record('mallory', refused, minute * MINUTES + 1);
     });
     expect(outcomes).toEqual([...Array(5).fill(refused), rejectTarget('403')]);
-    expect(host.health.pausedUntil).toBeUndefined();
+    expect(host.pausedUntil).toBeUndefined();
     // The user's other subscriptions are not.
     expect(record('mallory', refused, 17 * MINUTES, 'another')).toEqual(refused);
   });
@@ -216,11 +250,7 @@ describe('a subscription that is refused repeatedly', () => {
 });
 
 test('the reports of a host have a limited size', () => {
-  const reports = createUserReports();
-  const record = (userId: string, outcome: AttemptOutcome) =>
-    reports.record({ userId, target: `${userId}'s` }, outcome, 0);
-  for (let number = 0; number < 2000; number += 1) record(`failing-${number}`, refused);
-  expect(reports.listFailing()).toHaveLength(100);
-  for (let number = 0; number < 1000; number += 1) record(`accepted-${number}`, delivered);
-  expect(reports.listFailing()).toEqual([]);
+  const { host, recordAll } = createHost();
+  recordAll(2000, refused);
+  expect([host.isSuspect('user-1000'), host.isSuspect('user-1001')]).toEqual([false, true]);
 });

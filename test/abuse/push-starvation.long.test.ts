@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { setInterval } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimDue } from '../../src/delivery/claim.ts';
+import { createProviders } from '../../src/delivery/providers.ts';
+import { createChoice } from '../../src/delivery/turns.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/database.ts';
 import { registerPush, unreachableProviders } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
@@ -113,7 +115,7 @@ test.each([
   expect(delays.at(-1)).toBeLessThan(3000);
 });
 
-test('five messages of a user are sent at once, each for at most 8 seconds', async () => {
+test('each sender sends five messages of a user at once, each for at most 8 seconds', async () => {
   misbehave = () => undefined;
   const ended = new Promise<number>((resolve) => {
     onSlow = (response) => {
@@ -126,30 +128,37 @@ test('five messages of a user are sent at once, each for at most 8 seconds', asy
   const duration = await ended;
   expect(duration).toBeGreaterThan(7000);
   expect(duration).toBeLessThan(9500);
-  expect(mostRunning).toBe(MAX_RUNNING);
+  expect(mostRunning).toBe(MAX_RUNNING * gateways.length);
 });
 
-test('claims of several senders at once take at most five messages of a user', async () => {
+test('each of several senders claims at most five messages of a user, and none that another has claimed', async () => {
   const rows = `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at,
       created_at, updated_at)
-    select 'mallory', 'n-' || n, 'push', 't', n % ${SENDERS}, 'pending', now(), now() + interval '1 h', now(), now()
+    select 'mallory', 'n-' || n, 'push', 't', 'host', 'pending', now(), now() + interval '1 h', now(), now()
       from generate_series(1, 100) n`;
   const senders = await openTestDatabase(SENDERS);
   await senders.database.sql(rows);
-  const push = { channel: 'push', free: 50, freePerProvider: 20, perUser: MAX_RUNNING } as const;
-  const hosts = Array.from({ length: SENDERS }, (_none, index) => String(index));
-  /** Claims only messages to one host, so that no two senders choose the same. */
-  const claim = (host: string) => {
-    const others = hosts.filter((other) => other !== host);
-    const full = others.map((provider) => ({ channel: 'push', provider, free: 0, failing: [] }) as const);
-    return claimDue(senders.opened, [push], full, []);
+  const limits = {
+    concurrency: 50,
+    concurrencyPerProvider: 20,
+    concurrencyPerUser: MAX_RUNNING,
+    attemptMs: 8000,
   };
-  const results = await Promise.all(hosts.map(claim));
+  const claim = (found = 12) => {
+    const choose = createChoice(createProviders());
+    return claimDue(senders.opened, 'push', found, (due) =>
+      choose({ due, running: [], limits, isFull: false, now: performance.now() }),
+    );
+  };
+  const results = await Promise.all(Array.from({ length: SENDERS }, () => claim()));
 
-  expect(results.flatMap(({ claims }) => claims)).toHaveLength(MAX_RUNNING);
-  // The messages of a sender that stopped count until its leases expire.
-  expect((await claim('0')).claims).toEqual([]);
+  expect(Math.max(...results.map((claims) => claims.length))).toBe(MAX_RUNNING);
+  const claimed = results.flat().map(({ notificationId }) => notificationId);
+  expect(new Set(claimed).size).toBe(claimed.length);
+  // The messages of a sender that stopped are claimed again when its leases expire.
+  await senders.database.sql(`update delivery set due_at = now() + interval '1 h' where state = 'pending'`);
+  expect(await claim(100)).toEqual([]);
   await senders.database.sql(`update delivery set due_at = now() - interval '1 s' where state = 'sending'`);
-  expect((await claim('0')).claims).toHaveLength(MAX_RUNNING);
+  expect(await claim(100)).toMatchObject(Array(MAX_RUNNING).fill({ claims: 2 }));
   await senders.close();
 });

@@ -1,11 +1,14 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { openPipelinedPool, poolOptions } from '../../src/database/pool.ts';
+import { openPipelinedPool, poolOptions, preparedPoolOptions } from '../../src/database/pool.ts';
 import { transaction } from '../../src/database/transaction.ts';
-import { type Cursor, claimDue } from '../../src/delivery/claim.ts';
+import { type Claim, claimDue } from '../../src/delivery/claim.ts';
 import { retryDeliveries } from '../../src/delivery/deliveries.ts';
+import { requireOperator } from '../../src/delivery/outcome.ts';
+import { createProvider, createProviders } from '../../src/delivery/providers.ts';
 import { cancelUnwantedDeliveries, insertDeliveries } from '../../src/delivery/queue.ts';
+import { createChoice } from '../../src/delivery/turns.ts';
 import { toTime } from '../../src/values/time.ts';
 import { fillTables } from '../support/bulk-records.ts';
 
@@ -36,7 +39,7 @@ beforeAll(async () => {
     ),
   );
   database = await openDatabase({ url: testDatabase.url, ...options });
-  client = new pg.Client(poolOptions({ url: testDatabase.url, ...options }));
+  client = new pg.Client(preparedPoolOptions({ url: testDatabase.url, ...options }));
   await client.connect();
 });
 afterAll(async () => {
@@ -48,8 +51,23 @@ afterAll(async () => {
 const channels = { email: true, push: true, chat: true, emailDelay: 60 };
 const published = { users: ['user-1'], ids: ['n-1'], now: toTime(new Date()) };
 
-const push = { channel: 'push', free: 50, freePerProvider: 20, perUser: 5 } as const;
-const paused = { channel: 'push', provider: 'paused', free: 0, failing: [] as string[] } as const;
+const limits = { concurrency: 50, concurrencyPerProvider: 20, concurrencyPerUser: 5, attemptMs: 8000 };
+
+/** The maximum number of deliveries that a claim finds. */
+const FOUND = 1000;
+
+/** Creates a sender's claims of push messages, in which the provider "paused" is paused. */
+function createClaims(running: Claim[] = []): () => Promise<Claim[]> {
+  const failing = createProvider();
+  for (let user = 1; user <= 5; user += 1)
+    failing.record({ userId: `failing-${user}`, target: '' }, requireOperator('403'), performance.now());
+  const others = createProviders();
+  const choose = createChoice((channel, name) => (name === 'paused' ? failing : others(channel, name)));
+  return () =>
+    claimDue(database, 'push', FOUND, (due) =>
+      choose({ due, running, limits, isFull: due.length === FOUND, now: performance.now() }),
+    );
+}
 
 /** The maximum number of deliveries that a statement scans, if it was prepared while the table was empty. */
 test.each([
@@ -66,7 +84,7 @@ test.each([
     (database: Database) =>
       transaction(database, ['user-1'], (run) => run(cancelUnwantedDeliveries, { users: ['user-1'] })),
   ],
-  ['claiming', 300, (database: Database) => claimDue(database, [{ ...push, channel: 'chat' }], [], [])],
+  ['claiming', 5, (database: Database) => claimDue(database, 'chat', 5, () => ({ chosen: [], later: [] }))],
   // One pass over the index to find the failed ones, and these.
   [
     'retrying',
@@ -129,21 +147,7 @@ test('publishing finds superseded notifications without reading all of a user', 
   await drop();
 });
 
-test('a claim skips the backlog of a paused provider', async () => {
-  await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
-  const { claims } = await claimDue(database, [push], [paused], []);
-  expect(claims.map(({ provider }) => provider)).toEqual(['healthy']);
-});
-
-test('a claim takes no more of a provider than its share, the oldest first', async () => {
-  await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
-  const { claims } = await claimDue(database, [push], [], []);
-  const providers = claims.map(({ provider }) => provider);
-  expect(providers.filter((provider) => provider === 'paused')).toHaveLength(20);
-  expect(providers.filter((provider) => provider === 'healthy')).toHaveLength(1);
-});
-
-/** Replaces the deliveries by others, given as `user_id, provider` for each `n`. */
+/** Replaces the deliveries by others, given as `user_id, provider` for each `n`; those with the highest are the oldest. */
 async function fillBacklog(columns: string, rows: number): Promise<void> {
   await testDatabase.sql('truncate delivery');
   await testDatabase.sql(
@@ -157,56 +161,62 @@ async function fillBacklog(columns: string, rows: number): Promise<void> {
   await testDatabase.sql('vacuum analyze delivery');
 }
 
-const LARGE_BACKLOG = 100_000;
-
 test.each([
-  ['one user and a few others', `case when n <= 5 then 'few-' || n else 'many' end, 'host'`, 1500],
-  ['as many users', `'user-' || n, 'host'`, 1500],
-  ['as many users and providers', `'user-' || n, 'host-' || n`, 3000],
-])('a claim from 100,000 deliveries of %s scans a bounded number', async (_whose, columns, limit) => {
-  await fillBacklog(columns, LARGE_BACKLOG);
-  const sent = await recordStatements(() => claimDue(database, [push], [], []));
-  const claim = sent.find(({ text }) => text.includes('"delivery"')) ?? expect.unreachable();
-  await testDatabase.sql(`update delivery set state = 'pending', due_at = now() where state = 'sending'`);
-  const settings = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `set ${name} = off`);
-  await client.query(settings.join('; '));
-  const plans = await explainAll(client, [claim]);
+  ['one user and a few others', `case when n <= 5 then 'few-' || n else 'many' end, 'host'`],
+  ['as many users', `'user-' || n, 'host'`],
+  ['as many users and providers', `'user-' || n, 'host-' || n`],
+  ['a paused provider', `'user-' || n, 'paused'`],
+])('a claim from 100,000 deliveries of %s scans as many as it finds, once', async (_whose, columns) => {
+  await fillBacklog(columns, 100_000);
+  const claim = createClaims();
+  await claim();
+  const sent = (await recordStatements(claim)).filter(({ text }) => text.includes('"delivery"'));
+  const plans = await explainAll(client, sent);
 
-  expect(plans).toHaveLength(2);
-  for (const plan of plans) expect(countScanned(plan, 'delivery')).toBeLessThan(limit);
+  // The statements that find, postpone, claim and read deliveries.
+  expect(sent.length).toBeLessThanOrEqual(4);
+  for (const plan of plans) expect(countScanned(plan, 'delivery')).toBeLessThanOrEqual(FOUND);
 });
 
-/** Claims until no cursor is left, and stores that the messages were delivered. Returns the users in order. */
-async function claimRound(isDone: (users: string[]) => boolean): Promise<string[]> {
-  const users: string[] = [];
-  let cursors: Cursor[] = [];
-  for (let count = 0; count < LARGE_BACKLOG && !isDone(users); count += 1) {
-    const result = await claimDue(database, [push], [], cursors);
-    users.push(...result.claims.map(({ userId }) => userId));
-    cursors = result.cursors;
-    await testDatabase.sql(`update delivery set state = 'delivered' where state = 'sending'`);
-  }
-  return users;
-}
+test('10,000 deliveries that must wait delay another by ten claims, and are not found again', async () => {
+  for (const columns of [
+    `case n when 1 then 'other' else 'many' end, 'host'`,
+    `'user-' || n, case n when 1 then 'host' else 'paused' end`,
+  ]) {
+    await fillBacklog(columns, 10_000);
+    const running: Claim[] = [];
+    const claim = createClaims(running);
+    for (let round = 1; round <= 10; round += 1) {
+      expect(running.map(({ notificationId }) => notificationId)).not.toContain('n-1');
+      running.push(...(await claim()));
+    }
 
-test('in a backlog of one user, others are claimed at once', async () => {
-  await fillBacklog(`case when n <= 5 then 'few-' || n else 'many' end, 'host'`, 10_000);
-  const { claims } = await claimDue(database, [push], [], []);
-  const users = claims.map(({ userId }) => userId).sort();
-  expect(users).toEqual(['few-1', 'few-2', 'few-3', 'few-4', 'few-5', ...Array(push.perUser).fill('many')]);
+    expect(running.at(-1)?.notificationId).toBe('n-1');
+  }
+});
+
+test('a claim takes no more of a provider than its share, the oldest first', async () => {
+  await fillBacklog(`'user-' || n, case when n <= 5 then 'other' else 'host' end`, 100);
+  const claimed = await createClaims()();
+
+  const ids = claimed.map(({ notificationId }) => Number(notificationId.slice(2))).sort((a, b) => b - a);
+  expect(ids).toEqual([...Array.from({ length: 20 }, (_none, index) => 100 - index), 5, 4, 3, 2, 1]);
 });
 
 test('in a backlog of many users, each has a turn before any has another', async () => {
-  await fillBacklog(`'user-' || n % 500, 'host'`, 5000);
-  const users = await claimRound((claimed) => claimed.length >= 500);
-  expect(users).toHaveLength(500);
-  expect(new Set(users).size).toBe(500);
+  await fillBacklog(`'user-' || n % 500, 'host-' || n % 50`, 5000);
+  const claim = createClaims();
+  const claimed: Claim[] = [];
+  while (claimed.length < 500) claimed.push(...(await claim()));
+
+  expect(new Set(claimed.slice(0, 500).map(({ userId }) => userId)).size).toBe(500);
 });
 
 test('a due delivery is found behind many that are not due', async () => {
-  await fillBacklog(`'user-' || n, case when n % 1000 = 0 then 'healthy' else 'paused' end`, 5000);
-  const waiting = `update delivery set due_at = now() + interval '1 h' where provider = 'healthy'`;
-  await testDatabase.sql(`${waiting} and user_id <> 'user-5000'`);
-  const { claims } = await claimDue(database, [push], [paused], []);
-  expect(claims.map(({ userId }) => userId)).toEqual(['user-5000']);
+  await fillBacklog(`'user-' || n, 'host'`, 5000);
+  await testDatabase.sql(`update delivery set due_at = now() + interval '1 h' where user_id <> 'user-1'`);
+  const [claimed, ...others] = await createClaims()();
+
+  expect(claimed?.userId).toBe('user-1');
+  expect(others).toEqual([]);
 });

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseRetryAfter } from '../../src/delivery/outcome.ts';
-import { createProviderHealth } from '../../src/delivery/providers.ts';
+import {
+  type AttemptOutcome,
+  parseRetryAfter,
+  pauseProvider,
+  requireOperator,
+} from '../../src/delivery/outcome.ts';
+import { createProvider } from '../../src/delivery/providers.ts';
 import { computeRetryDelay } from '../../src/delivery/result.ts';
 
 const NOW = Date.parse('2026-11-06T08:49:37.000Z');
@@ -126,113 +131,92 @@ describe('the delay until the next attempt', () => {
   });
 });
 
-describe('the health of a provider', () => {
+describe('a provider', () => {
   const longest = () => 1;
-  const unavailable = { needsOperator: false };
-  const refused = { needsOperator: true };
+  const unavailable = pauseProvider('503');
+  const refused = requireOperator('403');
 
-  test('allows any number of messages until it fails', () => {
-    const health = createProviderHealth(1);
+  /** Creates a provider, and functions that record outcomes: `fail` of as many users as pause it. */
+  function create(random = longest) {
+    const provider = createProvider(random);
+    let users = 0;
+    const record = (outcome: AttemptOutcome, now: number) => {
+      users += 1;
+      provider.record({ userId: `user-${users}`, target: '' }, outcome, now);
+    };
+    const fail = (outcome: AttemptOutcome, now: number) => {
+      for (let count = 0; count < 5; count += 1) record(outcome, now);
+    };
+    return { provider, record, fail };
+  }
 
-    expect(health.countAllowed(0, 100)).toBe(Number.POSITIVE_INFINITY);
-    expect(health.pausedUntil).toBeUndefined();
-  });
+  test('allows as many messages as usual until it fails', () => {
+    const { provider } = create();
 
-  test('is paused after fewer consecutive failures than the minimum only by a refusal or Retry-After', () => {
-    const health = createProviderHealth(3, longest);
-    health.recordFailure(unavailable, 0);
-    health.recordFailure(unavailable, 1);
-    health.recordSuccess(2);
-    health.recordFailure(unavailable, 3);
-    health.recordFailure(unavailable, 4);
-    expect(health.pausedUntil).toBeUndefined();
-    health.recordFailure(unavailable, 5);
-    expect(health.pausedUntil).toBe(1005);
-
-    for (const failure of [refused, { ...unavailable, retryAfterSeconds: 7 }]) {
-      const other = createProviderHealth(3, longest);
-      other.recordFailure(failure, 0);
-      expect(other.countAllowed(1, 0)).toBe(0);
-    }
+    expect(provider.limit(20, 0)).toBe(20);
+    expect(provider.pausedUntil).toBeUndefined();
   });
 
   test('allows none during a pause, and one at a time afterwards until one succeeds', () => {
-    const health = createProviderHealth(1, longest);
-    health.recordFailure(unavailable, 0);
+    const { provider, fail, record } = create();
+    fail(unavailable, 0);
 
-    expect(health.pausedUntil).toBe(1000);
-    expect([health.countAllowed(999, 0), health.countAllowed(1000, 0), health.countAllowed(1000, 1)]).toEqual(
-      [0, 1, 0],
-    );
-    health.recordSuccess(1000);
-    expect(health.countAllowed(1000, 1)).toBe(Number.POSITIVE_INFINITY);
-    expect(health.pausedUntil).toBeUndefined();
+    expect(provider.pausedUntil).toBe(1000);
+    expect([provider.limit(20, 999), provider.limit(20, 1000)]).toEqual([0, 1]);
+    record({ kind: 'delivered' }, 1000);
+    expect(provider.limit(20, 1000)).toBe(20);
+    expect(provider.pausedUntil).toBeUndefined();
   });
 
   test.each([
     ['while unavailable', unavailable, [1, 2, 4, 8, 16, 32, 60, 60]],
-    ['until the operator acts', refused, [60, 120, 240, 480, 600, 600]],
+    ['until the operator acts', refused, [60, 120, 240, 300, 300]],
   ])('pauses longer after each failed probe %s', (_when, failure, seconds) => {
-    const health = createProviderHealth(1, longest);
+    const { provider, fail, record } = create();
     let now = 0;
 
     for (const pause of seconds) {
-      health.recordFailure(failure, now);
-      expect(health.pausedUntil).toBe(now + pause * 1000);
+      fail(failure, now);
+      expect(provider.pausedUntil).toBe(now + pause * 1000);
       now += pause * 1000;
     }
-    health.recordSuccess(now);
-    health.recordFailure(failure, now);
-    expect(health.pausedUntil).toBe(now + (seconds[0] ?? 0) * 1000);
+    record({ kind: 'delivered' }, now);
+    fail(failure, now);
+    expect(provider.pausedUntil).toBe(now + (seconds[0] ?? 0) * 1000);
   });
 
   test('shortens a pause to at least half at random', () => {
-    const health = createProviderHealth(1, () => 0);
-    health.recordFailure(unavailable, 0);
+    const { provider, fail } = create(() => 0);
+    fail(unavailable, 0);
 
-    expect(health.pausedUntil).toBe(500);
+    expect(provider.pausedUntil).toBe(500);
   });
 
   test('does not end a pause before Retry-After', () => {
-    const health = createProviderHealth(1, longest);
-    health.recordFailure({ ...unavailable, retryAfterSeconds: 90 }, 0);
-    health.recordFailure({ ...unavailable, retryAfterSeconds: 0 }, 10);
+    const { provider, fail } = create();
+    fail(pauseProvider('503', 90), 0);
 
-    expect(health.pausedUntil).toBe(90_000);
-  });
-
-  test('counts messages that fail together once', () => {
-    const health = createProviderHealth(1, longest);
-    for (const now of [0, 1, 2]) health.recordFailure(unavailable, now);
-
-    expect(health.pausedUntil).toBe(1002);
-    health.recordFailure(unavailable, 1002);
-    expect(health.pausedUntil).toBe(3002);
+    expect(provider.pausedUntil).toBe(90_000);
   });
 
   test('ignores replies to earlier messages during a pause', () => {
-    const health = createProviderHealth(1, longest);
-    health.recordFailure(refused, 0);
-    health.recordSuccess(1);
-    health.recordFailure(unavailable, 2);
+    const { provider, fail, record } = create();
+    fail(refused, 0);
+    record({ kind: 'delivered' }, 1);
+    fail(unavailable, 2);
 
-    expect([health.countAllowed(3, 0), health.pausedUntil]).toEqual([0, 60_002]);
+    expect([provider.limit(20, 3), provider.pausedUntil]).toEqual([0, 60_000]);
   });
 
-  test('pauses for the operator until the next message fails for another reason or succeeds', () => {
-    const health = createProviderHealth(1, longest);
-    health.recordFailure(refused, 0);
-    health.recordFailure(unavailable, 60_000);
-    expect(health.pausedUntil).toBe(61_000);
+  test('begins with the shortest pause if the next message fails for another reason', () => {
+    const { provider, fail, record } = create();
+    fail(refused, 0);
+    record(unavailable, 60_000);
 
-    health.recordFailure(refused, 61_000);
-    expect(health.pausedUntil).toBe(121_000);
-    health.recordSuccess(121_000);
-    health.recordFailure(unavailable, 121_000);
-    expect(health.pausedUntil).toBe(122_000);
+    expect(provider.pausedUntil).toBe(61_000);
   });
 
-  test('limits a pause to ten minutes or Retry-After, and always ends it', () => {
+  test('limits a pause to five minutes, and always ends it', () => {
     const step = fc.record({
       wait: fc.integer({ min: 0, max: 700_000 }),
       result: fc.option(
@@ -244,16 +228,16 @@ describe('the health of a provider', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
-        const health = createProviderHealth(1);
+        const { provider, fail, record } = create(Math.random);
         let now = 0;
         for (const { wait, result } of steps) {
           now += wait;
-          if (result === null) health.recordSuccess(now);
-          else health.recordFailure(result, now);
+          if (result === null) record({ kind: 'delivered' }, now);
+          else fail({ ...unavailable, ...result }, now);
         }
-        const end = health.pausedUntil ?? 0;
-        expect(end).toBeLessThanOrEqual(now + 3_600_000);
-        expect(health.countAllowed(Math.max(now, end), 0)).toBeGreaterThan(0);
+        const end = provider.pausedUntil ?? 0;
+        expect(end).toBeLessThanOrEqual(now + 300_000);
+        expect(provider.limit(20, Math.max(now, end))).toBeGreaterThan(0);
       }),
     );
   });

@@ -22,10 +22,7 @@ export const plan: NotificationContent = {
 
 /** What {@link claim} sends. */
 export const data: DeliveryData = {
-  userId: 'alice',
-  notificationId: 'n-1',
-  channel: 'chat',
-  target: '',
+  ...claim,
   ...plan,
   byTask: false,
   title: 'Add a login page',

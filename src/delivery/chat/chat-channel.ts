@@ -44,7 +44,6 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     concurrencyPerProvider: CONCURRENCY,
     concurrencyPerUser: CONCURRENCY_PER_USER,
     attemptMs: ATTEMPT_MS,
-    isProviderChosenByUsers: false,
     async send(message, { memberId }, signal) {
       // Version 0.2 accepted IDs of channels.
       if (!memberIdSchema.safeParse(memberId).success) return rejectTarget('ERR_NOT_A_MEMBER_ID');

@@ -47,7 +47,6 @@ export function createEmailChannel(config: EmailConfig, options: EmailOptions): 
     concurrencyPerProvider: CONNECTIONS,
     concurrencyPerUser: CONNECTIONS_PER_USER,
     attemptMs: ATTEMPT_MS,
-    isProviderChosenByUsers: false,
     async send(message, { address }, signal) {
       const mail = composeMail(message, address, { from, publicUrl, tokens });
       const error = await new Promise<NodemailerError | null>((resolve) => {

@@ -61,7 +61,6 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
     concurrencyPerProvider: CONCURRENCY_PER_HOST,
     concurrencyPerUser: CONCURRENCY_PER_USER,
     attemptMs: ATTEMPT_MS,
-    isProviderChosenByUsers: true,
     send,
     async close() {
       agent.destroy();
