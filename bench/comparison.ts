@@ -1,89 +1,130 @@
-import type { MeasuredComparison, Targets } from './rounds.ts';
-import type { Sample } from './sample.ts';
-import { type Interval, median, medianInterval } from './statistics.ts';
+import { deepStrictEqual } from 'node:assert/strict';
+import { type Bench, startTiming } from './bench.ts';
+import { type LoadRequest, runLoad } from './load.ts';
+import { CONNECTIONS, range, send } from './records.ts';
+import { formatNumber, formatRange, rangeOf, reportProgress } from './report.ts';
+import type { Server } from './server.ts';
+import type { Workload } from './workloads.ts';
 
-/** Whether a target was met; not significant if the target is within the confidence interval. */
-export type Verdict = 'met' | 'missed' | 'met, not significant' | 'missed, not significant';
+/** A server to be measured. A peer shares the database of its gateway, which prepares the batches of both. */
+export type Subject = { title: string; server: Server; gateway: Server };
 
-/** The results of all subjects of a comparison. */
-export type ComparisonResult = { title: string; subjects: readonly SubjectResult[] };
+type Subjects = readonly Subject[];
 
-/** The result of one subject over all rounds, and its ratio to the first subject. */
-export type SubjectResult = {
-  title: string;
-  perSecond: { median: number; min: number; max: number };
-  /** Medians of the rounds: latencies in milliseconds, and processor time per request in microseconds. */
-  p50: number;
-  p99: number;
-  cpuMicros: number;
-  postgresMicros: number;
-  /** Requests per second of the first subject divided by those of this one in the same round. */
-  ratio?: Ratio;
-  /** The same ratio of processor time per request, of server and PostgreSQL together. */
-  cost?: Ratio;
-  samples: readonly Sample[];
-};
+/** The figures of a batch, by the names of their columns; those in µs and KiB are per request. */
+type Sample = Awaited<ReturnType<typeof runBatch>>;
 
-/** The median of all rounds, its confidence interval, and whether it meets the target. */
-export type Ratio = Interval & { median: number; target?: number; verdict?: Verdict };
+const PROMOTED = 'promoted, KiB';
+/** More is a leak of each request into the old space, and fails the bench. */
+const MAX_PROMOTED_KIB = 3;
 
-/** Compares the first subject of each comparison with the others. */
-export function compareSamples(measured: readonly MeasuredComparison[]): ComparisonResult[] {
-  return measured.map(({ comparison, samples }) => {
-    const [first = []] = samples;
-    const subjects = comparison.subjects.map(({ title, targets }, index): SubjectResult => {
-      const own = summarize(title, samples[index] ?? []);
-      return index === 0 ? own : { ...own, ...compareWithFirst(first, own.samples, targets) };
-    });
-    return { title: comparison.title, subjects };
+const lanesOf = (create: (lane: number) => LoadRequest[]) => range(CONNECTIONS).map(create);
+
+let batches = 0;
+function nameBatch(): string {
+  batches += 1;
+  return `batch${batches}`;
+}
+
+async function runBatch(bench: Bench, workload: Workload, { server, gateway }: Subject) {
+  const { users, options } = bench;
+  const batch = nameBatch();
+  const preparing = lanesOf((lane) => workload.prepare?.(users, lane, batch) ?? []);
+  if (workload.prepare) await runLoad(gateway.address, preparing);
+  const each = options.isQuick ? 2 : undefined;
+  const lanes = lanesOf((lane) => workload.requests(users, lane, batch).slice(0, each));
+  const count = lanes.flat().length;
+  await server.collections();
+  const readTiming = await startTiming(bench, server);
+  const rates = await runLoad(server.address, lanes).catch(async (error: unknown) => {
+    throw new Error(`${workload.title}: ${String(error)}\n${await server.readErrors()}`);
   });
-}
-
-const listRates = (samples: readonly Sample[]): number[] => samples.map(({ perSecond }) => perSecond);
-const listCosts = (samples: readonly Sample[]): number[] =>
-  samples.map(({ cpuMicros, postgresMicros }) => cpuMicros + postgresMicros);
-
-function summarize(title: string, samples: readonly Sample[]): SubjectResult {
-  const rates = listRates(samples);
+  const timing = await readTiming(count);
+  const { pauseMs, promotedKib } = await server.collections();
   return {
-    title,
-    perSecond: { median: median(rates), min: Math.min(...rates), max: Math.max(...rates) },
-    p50: median(samples.map(({ p50 }) => p50)),
-    p99: median(samples.map(({ p99 }) => p99)),
-    cpuMicros: median(samples.map(({ cpuMicros }) => cpuMicros)),
-    postgresMicros: median(samples.map(({ postgresMicros }) => postgresMicros)),
-    samples,
+    ...rates,
+    'CPU, µs': timing.server,
+    'PostgreSQL, µs': timing.postgres,
+    [PROMOTED]: promotedKib / count,
+    'scavenges, µs': (pauseMs * 1000) / count,
   };
 }
 
-function compareWithFirst(first: readonly Sample[], others: readonly Sample[], targets: Targets = {}) {
-  return {
-    ratio: computeRatio(listRates(first), listRates(others), targets.rate, 'at least'),
-    cost: computeRatio(listCosts(first), listCosts(others), targets.cost, 'at most'),
+/**
+ * Measures a workload: warms all subjects up, then runs a batch of each in turn, in another order each round. The ratios
+ * are those of the first subject to each other one in the same round: a machine is not equally fast from one second to
+ * the next. Returns a table of medians.
+ */
+export async function measureWorkload(bench: Bench, workload: Workload, subjects: Subjects) {
+  const { rounds, warmUp } = bench.options;
+  const perBatch = lanesOf((lane) => workload.requests(bench.users, lane, '')).flat().length;
+  for (const subject of subjects)
+    for (let sent = 0; sent < Math.min(warmUp, perBatch * 25); sent += perBatch)
+      await runBatch(bench, workload, subject);
+  const samples = subjects.map((): Sample[] => []);
+  for (const round of range(rounds)) {
+    await bench.postgres.vacuum();
+    for (const offset of subjects.keys()) {
+      const index = (round + offset) % subjects.length;
+      const subject = subjects[index];
+      if (subject) samples[index]?.push(await runBatch(bench, workload, subject));
+    }
+  }
+  const [first = []] = samples;
+  const compare = (own: readonly Sample[], read: (sample: Sample) => number) => {
+    const ratios = own.map((sample, round) =>
+      first[round] ? read(first[round]) / read(sample) : Number.NaN,
+    );
+    return formatRange(rangeOf(ratios));
   };
+  const rows = samples.map((own, index) => {
+    const medianOf = (name: keyof Sample) => formatNumber(rangeOf(own.map((sample) => sample[name])).median);
+    const rate = compare(own, (sample) => sample['requests/s']);
+    const cost = compare(own, (sample) => sample['CPU, µs'] + sample['PostgreSQL, µs']);
+    const rates = formatRange(rangeOf(own.map((sample) => sample['requests/s'])), 0);
+    const figures = [
+      medianOf('p99, ms'),
+      medianOf('CPU, µs'),
+      medianOf('PostgreSQL, µs'),
+      medianOf(PROMOTED),
+    ];
+    const ratios = index > 0 ? [rate, cost] : ['', ''];
+    return [subjects[index]?.title ?? '', rates, ...figures, medianOf('scavenges, µs'), ...ratios];
+  });
+  const promoted = rangeOf(first.map((sample) => sample[PROMOTED])).median;
+  if (promoted > MAX_PROMOTED_KIB && !bench.options.isQuick) process.exitCode = 1;
+  return [['', ...Object.keys(first[0] ?? {}), 'ratio of requests/s', 'ratio of CPU'], ...rows];
 }
 
-function computeRatio(
-  first: readonly number[],
-  others: readonly number[],
-  target: number | undefined,
-  bound: 'at least' | 'at most',
-): Ratio {
-  const ratios = others.map((value, round) => (first[round] ?? Number.NaN) / value);
-  const ratio = { median: median(ratios), ...medianInterval(ratios) };
-  if (target === undefined) return ratio;
-  // An upper bound is judged as a lower bound of the inverse.
-  const [judged, minimum] = bound === 'at least' ? [ratio, target] : [invert(ratio), 1 / target];
-  return { ...ratio, target, verdict: judge(judged, minimum) };
+/**
+ * Checks that peers return and change the same as their gateway, and reject a token with an invalid signature.
+ * @throws {Error} with the difference
+ */
+export async function checkEquality({ users }: Bench, workload: Workload, subjects: Subjects) {
+  const since = new Date().toISOString();
+  let expected: unknown;
+  for (const { title, server, gateway } of subjects) {
+    reportProgress(`Comparing replies: ${workload.title}, ${title}`);
+    const batch = nameBatch();
+    for (const request of workload.prepare?.(users, 0, batch) ?? []) await send(gateway.address, request);
+    const [request] = workload.requests(users, 0, batch);
+    if (request === undefined) throw new Error(`${workload.title} has no request.`);
+    const wrong = request.headers.Authorization?.replace(/.{8}$/, 'AAAAAAAA') ?? '';
+    const forged = { ...request, headers: { ...request.headers, Authorization: wrong } };
+    const refusal = await send(server.address, forged).catch(String);
+    if (!refusal.includes(' 401')) throw new Error(`A token with an invalid signature: ${refusal}`);
+    const texts = [await send(server.address, request)];
+    const effect = workload.effect?.(users, 0);
+    if (effect) texts.push(await send(gateway.address, effect));
+    const result = texts.map((text) => JSON.parse(normalize(text, since)));
+    expected ??= result;
+    deepStrictEqual(result, expected);
+  }
 }
 
-type Estimate = { median: number; low: number; high: number };
-
-function invert({ median, low, high }: Estimate): Estimate {
-  return { median: 1 / median, low: 1 / high, high: 1 / low };
-}
-
-function judge({ median, low, high }: Estimate, target: number): Verdict {
-  if (median >= target) return low >= target ? 'met' : 'met, not significant';
-  return high < target ? 'missed' : 'missed, not significant';
-}
+/** Replaces the numbers of batches, current times and the values of cursors. */
+const normalize = (text: string, since: string) =>
+  text
+    .replaceAll(/batch\d+/g, 'batch')
+    .replaceAll(/"endCursor":"[^"]+"/g, '"endCursor":""')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => (time >= since ? 'now' : time));

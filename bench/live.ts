@@ -1,154 +1,145 @@
-import { withServer } from './bench.ts';
-import { createGatewaySettings } from './contenders.ts';
-import { startGateway } from './gateway-process.ts';
-import { createIssuer, type Issuer } from './issuer.ts';
-import { type LiveLoad, startLiveLoad } from './live-load.ts';
-import {
-  findHighestRate,
-  isComplete,
-  isFastEnough,
-  type LiveResults,
-  type Rate,
-  type RateRun,
-} from './live-rates.ts';
-import { printLiveResults } from './live-report.ts';
-import { checkOpenFiles } from './open-files.ts';
-import { type Options, readOptions } from './options.ts';
-import { printLine, reportProgress, settle } from './output.ts';
-import { type Postgres, startPostgres, withClient } from './postgres.ts';
-import { writeResults } from './results.ts';
-import type { ServerProcess } from './server-process.ts';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Bench, startTiming } from './bench.ts';
+import { startGateway } from './gateway.ts';
+import type { LoadRequest } from './load.ts';
+import { createNotification, graphql, range } from './records.ts';
+import { formatRange, rangeOf } from './report.ts';
+import type { Server } from './server.ts';
 
 /*
- * Measures live events: many users subscribe while notifications are published at a rate that doubles until events take
- * too long. Reports the highest rate, the cost of an event, and the memory of a subscriber.
- *
- * A delay starts when the request to publish is sent, or would have been sent if a connection had been free. One
- * process publishes and subscribes. Its share of a core is reported and must be far below one. `--rounds` and
- * `--seconds` set the number and length of the runs of each rate; `--quick` runs briefly.
+ * Live events: each of many users has a stream, while notifications are published to them at a fixed rate. A delay is from
+ * sending the request to publish to reading the event.
  */
 
-const SUBSCRIBERS = 2000;
-const QUICK_SUBSCRIBERS = 500;
-/** Events per second. */
-const RATES = [100, 200, 400, 600, 800, 1600, 3200, 6400];
-/** Subscribers that connect and disconnect before memory is measured, so that it does not include compiled code. */
-const WARM_UP_SUBSCRIBERS = 200;
-/** Time to publish before delays are measured. */
-const WARM_UP_SECONDS = 2;
+const FULL = { subscribers: 2000, perSecond: 200, seconds: 10, warmUpSeconds: 60, waitMs: 60_000 };
+const QUICK = { subscribers: 50, perSecond: 20, seconds: 1, warmUpSeconds: 1, waitMs: 100 };
+/** The time within which the last event must arrive. */
+const MAX_WAIT_MS = 20_000;
 
-/** The dependencies of this benchmark. */
-type LiveBench = {
-  options: Options;
-  gateway: ServerProcess;
-  postgres: Postgres;
-  load: LiveLoad;
-  token: string;
-};
+/** The streams of one gateway. */
+class Streams {
+  /** When each notification was sent, by its ID, until its event arrives. */
+  readonly #sentAt = new Map<string, number>();
+  readonly #failures: string[] = [];
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  readonly #replies: IncomingMessage[] = [];
+  readonly #server: Server;
+  #delays: number[] = [];
 
-async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2), [], {
-    usual: { rounds: 3, seconds: 10 },
-    quick: { rounds: 1, seconds: 3 },
-  });
-  const subscribers = options.isQuick ? QUICK_SUBSCRIBERS : SUBSCRIBERS;
-  await checkOpenFiles(subscribers);
-  const issuer = await createIssuer();
-  const postgres = await startPostgres();
-  const load = startLiveLoad();
-  // When the load process exits, the bench fails and stops all servers.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void load.stop());
-  try {
-    const databaseUrl = await postgres.createDatabase('bench', async () => undefined);
-    const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:notifications' });
-    reportProgress('Starting the gateway');
-    const starting = startGateway(createGatewaySettings({ databaseUrl, issuer }), listNodeOptions(options));
-    const live = await withServer(starting, (gateway) =>
-      measure({ options, gateway, postgres, load, token }, issuer, subscribers),
-    );
-    printLiveResults(live);
-    printLine('');
-    const path = await withClient(databaseUrl, (client) => writeResults({ options, client }, { live }));
-    printLine(`Written to ${path}`);
-    if (!live.rates[0]?.runs.every(isComplete)) process.exitCode = 1;
-  } finally {
-    await load.stop();
-    await postgres.stop();
+  constructor(server: Server) {
+    this.#server = server;
+  }
+
+  #send({ path, body, ...options }: LoadRequest, agent: Agent | false): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const sent = request(`${this.#server.address}${path}`, { ...options, agent }, (reply) =>
+        reply.statusCode === 200 ? resolve(reply) : reject(new Error(`Status ${reply.statusCode}`)),
+      );
+      sent.on('error', reject).end(body);
+    });
+  }
+
+  /** Opens a stream. @throws {Error} if it is refused */
+  async open(token: string): Promise<void> {
+    const subscription = graphql(token, 'Live', {});
+    subscription.headers.Accept = 'text/event-stream';
+    const reply = await this.#send(subscription, false);
+    let rest = '';
+    // Does not parse events, which would take longer than creating them.
+    reply.setEncoding('latin1').on('data', (text: string) => {
+      const all = rest + text;
+      rest = all.replaceAll(/"id":"(live-[^"]*)"/g, (_match, id) => this.#arrive(id)).slice(-100);
+    });
+    this.#replies.push(reply.on('error', (error) => this.#failures.push(`A stream ended: ${error}`)));
+  }
+
+  #arrive(id: string): '' {
+    this.#delays.push(performance.now() - (this.#sentAt.get(id) ?? Number.NaN));
+    if (!this.#sentAt.delete(id)) this.#failures.push(`The event of ${id} arrived twice.`);
+    return '';
+  }
+
+  /** Publishes at a rate to the users of the streams in turn, and returns the delays. @throws {Error} if one is lost */
+  async publish(platform: string, perSecond: number, count: number, name: string): Promise<number[]> {
+    this.#delays = [];
+    const started = performance.now();
+    for (const index of range(count)) {
+      const early = started + (index * 1000) / perSecond - performance.now();
+      if (early > 0) await pause(early);
+      const id = `live-${name}-${index}`;
+      const input = createNotification(`live-${index % this.#replies.length}`, id);
+      this.#sentAt.set(id, performance.now());
+      this.#send(graphql(platform, 'Publish', { input }), this.#agent).then(
+        (reply) => reply.resume(),
+        (error: unknown) => this.#failures.push(`Publishing failed: ${error}`),
+      );
+    }
+    const deadline = performance.now() + MAX_WAIT_MS;
+    while (this.#sentAt.size > 0 && performance.now() < deadline) await pause(5);
+    const [failure = this.#sentAt.size > 0 && `${this.#sentAt.size} events are missing.`] = this.#failures;
+    if (failure) throw new Error(failure);
+    return this.#delays.toSorted((left, right) => left - right);
+  }
+
+  close(): void {
+    for (const reply of this.#replies) reply.destroy();
+    this.#agent.destroy();
   }
 }
 
-function listNodeOptions({ profile }: Options): string[] {
-  return profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-}
+type Round = { p50: number; p99: number; server: number; postgres: number };
+type Subject = { title: string; gateway: Server; streams: Streams; before: number; waiting: number };
 
-async function measure(bench: LiveBench, issuer: Issuer, subscribers: number): Promise<LiveResults> {
-  const { gateway, load } = bench;
-  await warmUp(gateway, issuer);
-  const before = await gateway.memory();
-  reportProgress(`Opening ${subscribers} streams`);
-  await load.subscribe({ address: gateway.address, users: await signUsers(issuer, subscribers) });
-  await settle();
-  const idle = await gateway.memory();
-  const rates: Rate[] = [];
-  for (const perSecond of RATES) {
-    const rate = await measureRate(bench, perSecond);
-    rates.push(rate);
-    if (!isFastEnough(rate)) break;
-  }
-  const after = (findHighestRate(rates) ?? rates[0])?.runs.at(-1)?.memory ?? Number.NaN;
-  await settle();
-  return { subscribers, rates, memory: { before, idle, after, later: await gateway.memory() } };
-}
-
-/** Opens and closes streams, then waits until the gateway is idle. */
-async function warmUp({ address }: ServerProcess, issuer: Issuer): Promise<void> {
-  const passing = startLiveLoad();
-  try {
-    await passing.subscribe({ address, users: await signUsers(issuer, WARM_UP_SUBSCRIBERS) });
-  } finally {
-    await passing.stop();
-  }
-  await settle();
-}
-
-async function signUsers(issuer: Issuer, count: number) {
-  const names = Array.from({ length: count }, (_, index) => `user-${index}`);
-  return Promise.all(
-    names.map(async (userId) => ({ userId, token: await issuer.sign({ sub: userId, org_id: 'acme' }) })),
-  );
-}
-
-async function measureRate(bench: LiveBench, perSecond: number): Promise<Rate> {
-  const { options, load, token } = bench;
-  await load.publish({ token, perSecond, seconds: WARM_UP_SECONDS });
-  const runs: RateRun[] = [];
-  for (let round = 0; round < options.rounds; round += 1) {
-    const run = await measureRun(bench, perSecond);
-    runs.push(run);
-    reportProgress(
-      `  ${perSecond} events/s: p50 ${run.delays.p50.toFixed(1)} ms, p99 ${run.delays.p99.toFixed(1)} ms`,
-    );
-    if (!isComplete(run)) break;
-  }
-  return { perSecond, runs };
-}
-
-async function measureRun(bench: LiveBench, perSecond: number): Promise<RateRun> {
-  const { options, gateway, postgres, load, token } = bench;
-  await gateway.truncateLog();
-  const before = [await gateway.processorTime(), await postgres.processorTime()] as const;
-  const run = await load.publish({ token, perSecond, seconds: options.seconds });
-  const events = run.published - run.missing;
-  const micros = (now: number, then: number) => ((now - then) * 1000) / events;
-  return {
-    ...run,
-    gatewayMicros: micros(await gateway.processorTime(), before[0]),
-    postgresMicros: micros(await postgres.processorTime(), before[1]),
-    memory: await gateway.memory(),
+/** Measures the live events of each gateway, in turn. */
+export async function measureLive(bench: Bench): Promise<string[][]> {
+  const { users, issuer, options, checkouts, postgres } = bench;
+  const { subscribers, perSecond, seconds, warmUpSeconds, waitMs } = options.isQuick ? QUICK : FULL;
+  const tokens = await Promise.all(range(subscribers).map((index) => issuer.sign({ sub: `live-${index}` })));
+  const open = async (gateway: Server, count: number) => {
+    const streams = new Streams(gateway);
+    for (const token of tokens.slice(0, count)) await streams.open(token);
+    return streams;
   };
+  const readMemory = async (gateway: Server) => {
+    await pause(waitMs);
+    return (await gateway.memory()).now;
+  };
+  const subjects: Subject[] = [];
+  for (const checkout of checkouts) {
+    const gateway = await bench.keep(startGateway(checkout, issuer));
+    const early = await open(gateway, subscribers / 10);
+    await early.publish(users.platform, perSecond, perSecond * warmUpSeconds, 'warm-up');
+    early.close();
+    const before = await readMemory(gateway);
+    const streams = await open(gateway, subscribers);
+    subjects.push({ title: checkout.title, gateway, streams, before, waiting: await readMemory(gateway) });
+  }
+  const rounds = subjects.map((): Round[] => []);
+  for (const round of range(options.rounds)) {
+    await postgres.vacuum();
+    for (const [index, { gateway, streams }] of subjects.entries()) {
+      const readTiming = await startTiming(bench, gateway);
+      const count = perSecond * seconds;
+      const delays = await streams.publish(users.platform, perSecond, count, `round-${round}`);
+      const at = (share: number) => delays[Math.ceil(share * count) - 1] ?? Number.NaN;
+      rounds[index]?.push({ p50: at(0.5), p99: at(0.99), ...(await readTiming(count)) });
+    }
+  }
+  await pause(waitMs);
+  const memory = ['KiB per stream, waiting', 'two minutes after events'];
+  const head = ['p50, ms', 'p99, ms', 'CPU, µs', 'PostgreSQL, µs', ...memory, 'ratio of CPU'];
+  const table = [[`${subscribers} streams, ${perSecond} events/s`, ...head]];
+  for (const [index, { title, gateway, streams, before, waiting }] of subjects.entries()) {
+    const own = rounds[index] ?? [];
+    const of = (name: keyof Round) => formatRange(rangeOf(own.map((round) => round[name])), 0);
+    const each = (mib: number) => (((mib - before) * 1024) / subscribers).toFixed(0);
+    const memory = [each(waiting), each(await readMemory(gateway))];
+    const ratios = own.map(({ server }, round) => (rounds[0]?.[round]?.server ?? Number.NaN) / server);
+    const ratio = index > 0 ? formatRange(rangeOf(ratios)) : '';
+    table.push([title, of('p50'), of('p99'), of('server'), of('postgres'), ...memory, ratio]);
+    streams.close();
+    await gateway.stop();
+  }
+  return table;
 }
-
-main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-});

@@ -1,34 +1,42 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import type { LoadCommand, LoadReport, LoadResult } from './load-process.ts';
+import autocannon from 'autocannon';
 
-/** autocannon in a process, which stays warm between commands. */
-export type Load = {
-  /** @throws {Error} if a request fails */
-  run(command: LoadCommand): Promise<LoadResult>;
-  stop(): Promise<void>;
+/** A request. */
+export type LoadRequest = {
+  method: 'GET' | 'POST' | 'PUT';
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
 };
 
-/** Starts the process. */
-export function startLoad(): Load {
-  const child = fork(fileURLToPath(new URL('./load-process.ts', import.meta.url)), { execArgv: [] });
-  const ended = once(child, 'close');
-  return {
-    run: (command) =>
-      new Promise((resolve, reject) => {
-        const settle = (report: LoadReport) => {
-          child.off('exit', onExit);
-          if (report.kind === 'done') resolve(report.result);
-          else reject(new Error(report.message));
-        };
-        const onExit = () => reject(new Error('The load process exited.'));
-        child.once('message', settle).once('exit', onExit);
-        child.send(command);
-      }),
-    async stop() {
-      child.kill();
-      await ended;
-    },
+/**
+ * Opens a connection per lane, which sends the requests of the lane in order, each once. Returns the replies per second,
+ * and the 99th percentile of latencies in milliseconds.
+ * @throws {Error} if a request fails
+ */
+export async function runLoad(url: string, lanes: readonly (readonly LoadRequest[])[]) {
+  const waiting = [...lanes];
+  const times: number[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<autocannon.Result>();
+  const options: autocannon.Options = {
+    url,
+    connections: lanes.length,
+    amount: lanes.flat().length,
+    timeout: 60,
+    bailout: 1,
+    // The interval in milliseconds at which autocannon checks whether it is done.
+    sampleInt: 20,
+    // GraphQL errors can have status 200.
+    verifyBody: (body) => body === undefined || !body.includes('"errors":['),
+    setupClient: (client) => client.setRequests([...(waiting.pop() ?? [])]),
   };
+  const load = autocannon(options, (error, result) => (error ? reject(error) : resolve(result)));
+  load.on('response', () => times.push(performance.now()));
+  const { errors, non2xx, mismatches, latency, statusCodeStats } = await promise;
+  if (errors + non2xx + mismatches > 0 || times.length === 0) {
+    const statuses = JSON.stringify(statusCodeStats ?? {});
+    throw new Error(`${errors} connection errors, ${non2xx + mismatches} unsuccessful replies: ${statuses}`);
+  }
+  // From the first reply to the last, to exclude connecting and the detection of the end.
+  const took = (times.at(-1) ?? 0) - (times[0] ?? 0);
+  return { 'requests/s': ((times.length - 1) * 1000) / took, 'p99, ms': latency.p99 };
 }

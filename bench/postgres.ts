@@ -1,61 +1,62 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../dev/postgres/embedded-postgres.ts';
-import { migrate } from '../src/database/migrate.ts';
-import { reportProgress } from './output.ts';
-import { readFamilyTime, readStat } from './processor-time.ts';
+import { makeFolder, readProcessorTime } from './server.ts';
 
 /** A PostgreSQL in a temporary folder. */
-export type Postgres = {
-  /** Creates, migrates and fills a database, and returns its URL. */
-  createDatabase(name: string, fill: (client: pg.Client) => Promise<void>): Promise<string>;
-  /** Returns the processor time of all its processes in milliseconds. */
-  processorTime(): Promise<number>;
-  stop(): Promise<void>;
-};
+export type Postgres = Awaited<ReturnType<typeof startPostgres>>;
 
-/** Starts the embedded PostgreSQL of the gateway. */
-export async function startPostgres(): Promise<Postgres> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
-  // As root, PostgreSQL runs as another account, which must be able to enter.
-  await chmod(dataDir, 0o755);
-  const server = await startEmbeddedPostgres({ dataDir, printLine: reportProgress });
-  const postmaster = await withClient(server.url, findPostmaster);
+/** Starts the embedded PostgreSQL of the gateway, without autovacuum. */
+export async function startPostgres() {
+  const dataDir = await makeFolder();
+  const server = await startEmbeddedPostgres({ dataDir, printLine: () => undefined });
+  const main = new pg.Client({ connectionString: server.url });
+  const clients = [main];
+  await main.connect();
+  await main.query('alter system set autovacuum = off');
+  await main.query('select pg_reload_conf()');
+  const { rows } = await main.query(
+    `select pg_backend_pid() as pid, current_setting('server_version') as version`,
+  );
+  // The second value is a name that ends with the last `)`; the fourth is the parent.
+  const stat = await readFile(`/proc/${rows[0].pid}/stat`, 'utf8');
+  const postmaster = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  /** The last known time of each process, also of those that have exited. */
+  const times = new Map<number, number>();
   return {
-    processorTime: () => readFamilyTime(postmaster),
-    async createDatabase(name, fill) {
-      await withClient(server.url, (client) => client.query(`create database ${name}`));
+    version: String(rows[0].version),
+    /** Creates a database with the migrations of a checkout, and returns its URL. */
+    async createDatabase(name: string, checkout: string): Promise<string> {
+      await main.query(`create database ${name}`);
       const url = new URL(server.url);
       url.pathname = `/${name}`;
-      await migrate(url.href);
-      await withClient(url.href, fill);
+      await promisify(execFile)(process.execPath, ['src/commands/migrate.ts'], {
+        cwd: checkout,
+        env: { PATH: process.env.PATH, DATABASE_URL: url.href },
+      });
+      const client = new pg.Client({ connectionString: url.href });
+      await client.connect();
+      clients.push(client);
       return url.href;
     },
+    /** Cleans up, so that PostgreSQL does not do so during a measurement. */
+    async vacuum() {
+      for (const client of clients) await client.query('vacuum');
+      await main.query('checkpoint');
+    },
+    /** Returns the processor time of all its processes in milliseconds. */
+    async processorTime(): Promise<number> {
+      const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8');
+      for (const pid of [postmaster, ...children.trim().split(' ').map(Number)])
+        times.set(pid, Math.max(times.get(pid) ?? 0, await readProcessorTime(pid)));
+      return times.values().reduce((sum, time) => sum + time, 0);
+    },
     async stop() {
+      for (const client of clients) await client.end();
       await server.stop();
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-/** Finds the parent of all connection processes. */
-async function findPostmaster(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-  return (await readStat(rows[0]?.pid ?? Number.NaN)).parent;
-}
-
-/** Runs `work` with a connection. */
-export async function withClient<Result>(
-  url: string,
-  work: (client: pg.Client) => Promise<Result>,
-): Promise<Result> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }

@@ -1,100 +1,104 @@
-import type { ComparisonResult, Ratio, SubjectResult } from './comparison.ts';
-import { printLine, printTable } from './output.ts';
-import type { IdleMemory, StartUp } from './start-up.ts';
-import { MAX_PEAK_RATIO, type WaitingMemory } from './waiting-memory.ts';
+import { readFileSync, writeFileSync } from 'node:fs';
 
-const HEAD = [
-  '',
-  'requests/s',
-  'all rounds',
-  'p50',
-  'p99',
-  'CPU',
-  'PostgreSQL',
-  'ratio',
-  'interval',
-  'target',
-  'CPU ratio',
-  'interval',
-  'target',
-];
+/** The median of values, and the lowest and highest of them. */
+export type Range = { median: number; min: number; max: number };
 
-/** The left-aligned columns. */
-const LEFT = HEAD.flatMap((title, column) => (title === 'target' ? [column] : []));
-
-/** Prints the results of a comparison. Ratios are those of the first subject to the subject of the row. */
-export function printComparison({ title, subjects }: ComparisonResult): void {
-  printLine('');
-  printLine(title);
-  printTable([HEAD, ...subjects.map(formatRow)], LEFT);
+/** Returns the median and the range; NaN for no values. */
+export function rangeOf(values: readonly number[]): Range {
+  const sorted = values.toSorted((left, right) => left - right);
+  const at = (index: number) => sorted[index] ?? Number.NaN;
+  const middle = (sorted.length - 1) / 2;
+  const median = (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2;
+  return { median, min: at(0), max: at(sorted.length - 1) };
 }
 
-function formatRow(subject: SubjectResult): string[] {
-  const { title, perSecond, p50, p99, cpuMicros, postgresMicros, ratio, cost } = subject;
-  const { median, min, max } = perSecond;
-  const digits = median < 100 ? 1 : 0;
-  return [
-    title,
-    median.toFixed(digits),
-    `${min.toFixed(digits)} - ${max.toFixed(digits)}`,
-    `${p50.toFixed(0)} ms`,
-    `${p99.toFixed(0)} ms`,
-    `${cpuMicros.toFixed(0)} µs`,
-    `${postgresMicros.toFixed(0)} µs`,
-    ...formatRatio(ratio),
-    ...formatRatio(cost),
-  ];
+/** Formats a median with its range: `1.24 (1.18 to 1.31)`. */
+export const formatRange = ({ median, min, max }: Range, digits = 2) =>
+  `${median.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`;
+
+/** Formats a number: with one digit after the point if it is below 10. */
+export const formatNumber = (value: number) =>
+  value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en');
+
+/* The results of the bench: what it prints, bench/results.json, and the parts of documents that quote it. */
+
+/** A measurement: a table, whose first row is its head, with when and on what it was made. */
+export type Entry = {
+  title: string;
+  date: string;
+  machine: string;
+  /** How it was made: `12 rounds after 25,000 requests`. */
+  method: string;
+  table: readonly (readonly string[])[];
+};
+
+/** The latest whole run of each measurement, by its name. */
+export type Results = Readonly<Record<string, Entry>>;
+
+const locate = (path: string) => new URL(`../${path}`, import.meta.url);
+const RESULTS = locate('bench/results.json');
+
+/** Reads the recorded results. */
+export function readResults(): Results {
+  return JSON.parse(readFileSync(RESULTS, 'utf8'));
 }
 
-function formatRatio(ratio: Ratio | undefined): string[] {
-  if (ratio === undefined) return ['', '', ''];
-  const { median, low, high, target, verdict } = ratio;
-  return [
-    median.toFixed(2),
-    `${low.toFixed(2)} - ${high.toFixed(2)}`,
-    target === undefined ? '' : `${target.toFixed(2)} ${verdict}`,
-  ];
+/** Stores results in place of those of the same measurements, and updates the documents. */
+export function recordResults(results: Results): void {
+  const all = { ...readResults(), ...results };
+  writeFileSync(RESULTS, `${JSON.stringify(all, null, 2)}\n`);
+  for (const [path, update] of Object.entries(documents))
+    writeFileSync(locate(path), update(readFileSync(locate(path), 'utf8'), all));
 }
 
-/** Prints the memory of waiting callers. */
-export function printWaitingMemory(results: readonly WaitingMemory[]): void {
-  printLine('');
-  printLine('Resident memory of the gateway while callers wait for 10,000 workspaces each');
-  printTable([
-    ['', 'before', 'peak'],
-    ...results.map(({ callers, before, peak }) => [`${callers} callers`, mib(before), mib(peak)]),
-  ]);
-  const [few, many] = results;
-  if (few === undefined || many === undefined) return;
-  const ratio = many.peak / few.peak;
-  const verdict = ratio <= MAX_PEAK_RATIO ? 'met' : 'missed';
-  printLine(
-    `  ratio of the peaks: ${ratio.toFixed(2)}; target: at most ${MAX_PEAK_RATIO.toFixed(2)}, ${verdict}`,
+/** Functions that replace the results in a document, by its path. */
+export const documents: Readonly<Record<string, (text: string, results: Results) => string>> = {
+  'docs/performance.md': (text, results) =>
+    replaceBetween(text, '<!-- results -->\n', '<!-- end of results -->', formatPage(results)),
+  'README.md': (text, results) => replaceBetween(text, '- **Fast.** ', ' Neither enforces', quote(results)),
+};
+
+function replaceBetween(text: string, start: string, end: string, content: string): string {
+  const from = text.indexOf(start) + start.length;
+  const to = text.indexOf(end, from);
+  if (from < start.length || to === -1) throw new Error(`A document has no ${start} before ${end}.`);
+  return text.slice(0, from) + content + text.slice(to);
+}
+
+function formatPage(results: Results): string {
+  const sections = Object.values(results).map(
+    ({ title, date, machine, method, table }) =>
+      `### ${title}\n\n${date}, ${machine}.\n${method}.\n\n${formatTable(table, '| ', ' | ', ' |')}\n`,
   );
+  return `\n${sections.join('\n')}\n`;
 }
 
-/** Prints the memory of an idle gateway. */
-export function printIdleMemory({ atRest, afterRequests }: IdleMemory): void {
-  printLine('');
-  printLine('Resident memory of the idle gateway');
-  printTable([
-    ['after the start', mib(atRest)],
-    ['after requests', mib(afterRequests)],
-  ]);
+/** Quotes the comparison of lists with the two GraphQL peers. */
+function quote({ notifications }: Results): string {
+  const [head = [], ...rows] = notifications?.table ?? [];
+  const ratioOf = (peer: string) => {
+    const cell = rows.find(([title]) => title === peer)?.[head.indexOf('ratio of requests/s')];
+    if (cell === undefined) throw new Error(`The results have no ratio to ${peer}.`);
+    return cell.split(' ', 1)[0];
+  };
+  const apollo = ratioOf('Apollo Server + Express + pg');
+  const mercurius = ratioOf('Fastify + mercurius (JIT) + pg');
+  return `In the latest run, a GraphQL query for 20 notifications reached ${apollo} times the throughput of Apollo Server,
+  and ${mercurius} times that of Fastify with Mercurius (JIT).`;
 }
 
-/** Prints start-up times. */
-export function printStartUp(starts: readonly StartUp[]): void {
-  printLine('');
-  printLine('From npm start to the first reply');
-  printTable([
-    ['', '/healthz', 'GraphQL'],
-    ...starts.map(({ title, healthz, graphql }) => [
-      title,
-      `${healthz.toFixed(0)} ms`,
-      `${graphql.toFixed(0)} ms`,
-    ]),
-  ]);
+/** Formats a table for people and for Markdown, with its columns below each other. */
+function formatTable(table: Entry['table'], start: string, separator: string, end: string): string {
+  const widthOf = (column: number) => Math.max(3, ...table.map((row) => row[column]?.length ?? 0));
+  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widthOf(column))));
+  const rule = lines[0]?.map((cell) => '-'.repeat(cell.length)) ?? [];
+  const all = [...lines.slice(0, 1), rule, ...lines.slice(1)];
+  return all.map((cells) => `${start}${cells.join(separator)}${end}`.trimEnd()).join('\n');
 }
 
-const mib = (kib: number) => `${(kib / 1024).toFixed(0)} MiB`;
+/** Prints a measurement. */
+export const printEntry = ({ title, method, table }: Entry) =>
+  process.stdout.write(`\n${title} (${method})\n${formatTable(table, '  ', '  ', '')}\n`);
+
+/** Writes a line of progress to standard error. */
+export const reportProgress = (line: string) => process.stderr.write(`${line}\n`);

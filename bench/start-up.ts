@@ -1,91 +1,49 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type Bench, withServer } from './bench.ts';
-import { createGatewaySettings } from './contenders.ts';
-import { startGateway } from './gateway-process.ts';
-import { reportProgress, settle } from './output.ts';
-import { takeSample } from './sample.ts';
-import { startServerProcess } from './server-process.ts';
-import { median } from './statistics.ts';
-import { distribute } from './workload.ts';
-import { requestInbox } from './workloads.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Bench } from './bench.ts';
+import { type Checkout, createSettings, type Issuer, startGateway } from './gateway.ts';
+import { type LoadRequest, runLoad } from './load.ts';
+import { CONNECTIONS, range, send } from './records.ts';
+import { formatRange, rangeOf } from './report.ts';
+import { startServer } from './server.ts';
+import { workloads } from './workloads.ts';
 
-/** Milliseconds from `npm start` to the first reply of each path, as medians. */
-export type StartUp = { title: string; healthz: number; graphql: number };
+const STARTS = 6;
+const SETTLE_MS = 60_000;
 
-/** Resident memory of an idle gateway in KiB, after the start and after requests. */
-export type IdleMemory = { atRest: number; afterRequests: number };
-
-const STARTS = 5;
-const QUICK_STARTS = 2;
-const CONNECTIONS = 32;
-
-/** Measures starts with an existing database: a configured one and an embedded one. */
-export async function measureStartUp(bench: Bench): Promise<StartUp[]> {
-  const production = { ...createGatewaySettings(bench), PORT: '0' };
-  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
-  // As root, PostgreSQL runs as another account, which must be able to enter.
-  await chmod(dataDir, 0o755);
-  const embedded = { ...bench.issuer.environment, PORT: '0', DATA_DIR: dataDir };
-  try {
-    await startOnce(bench, embedded);
-    return [
-      await measureStarts(bench, 'npm start, DATABASE_URL', production),
-      await measureStarts(bench, 'npm start, embedded PostgreSQL', embedded),
-    ];
-  } finally {
-    await rm(dataDir, { recursive: true, force: true });
+/** Measures the time from `npm start` to the first list, and the memory of an idle gateway, before and after lists. */
+export async function measureStartUp(bench: Bench): Promise<string[][]> {
+  const { options, users, issuer } = bench;
+  const requests = range(CONNECTIONS).map((lane) => workloads.notifications?.requests(users, lane, '') ?? []);
+  const rows: string[][] = [];
+  for (const checkout of bench.checkouts) {
+    const starts: number[] = [];
+    for (const _start of range(options.isQuick ? 1 : STARTS))
+      starts.push(await startOnce(checkout, issuer, requests.flat().slice(0, 1)));
+    const gateway = await bench.keep(startGateway(checkout, issuer));
+    const readIdle = async () => {
+      await pause(options.isQuick ? 100 : SETTLE_MS);
+      return (await gateway.memory()).now.toFixed(0);
+    };
+    const before = await readIdle();
+    await runLoad(gateway.address, requests);
+    rows.push([checkout.title, formatRange(rangeOf(starts), 0), before, await readIdle()]);
+    await gateway.stop();
   }
+  return [['', 'first list, ms after `npm start`', 'idle, MiB', 'a minute after 1,200 lists, MiB'], ...rows];
 }
 
-async function measureStarts(
-  bench: Bench,
-  title: string,
-  environment: Record<string, string>,
-): Promise<StartUp> {
-  reportProgress(title);
-  const starts: Omit<StartUp, 'title'>[] = [];
-  for (let start = 0; start < (bench.options.isQuick ? QUICK_STARTS : STARTS); start += 1) {
-    starts.push(await startOnce(bench, environment));
-  }
-  return {
-    title,
-    healthz: median(starts.map(({ healthz }) => healthz)),
-    graphql: median(starts.map(({ graphql }) => graphql)),
-  };
-}
-
-async function startOnce(bench: Bench, environment: Record<string, string>): Promise<Omit<StartUp, 'title'>> {
+async function startOnce(
+  { folder, databaseUrl }: Checkout,
+  issuer: Issuer,
+  requests: readonly LoadRequest[],
+) {
   const started = performance.now();
-  const starting = startServerProcess({
-    command: 'npm',
-    args: ['start'],
-    environment: () => environment,
-    isLauncher: true,
-  });
-  return withServer(starting, async ({ address }) => {
-    await expectOk(fetch(`${address}/healthz`));
-    const healthz = performance.now() - started;
-    const [request] = bench.callers.readers.flatMap(requestInbox());
-    await expectOk(fetch(`${address}${request?.path}`, request));
-    return { healthz, graphql: performance.now() - started };
-  });
-}
-
-async function expectOk(reply: Promise<Response>): Promise<void> {
-  const { status, url } = await reply;
-  if (status !== 200) throw new Error(`${url} returned ${status} after the start.`);
-}
-
-/** Measures the memory of an idle gateway. */
-export async function measureIdleMemory(bench: Bench): Promise<IdleMemory> {
-  reportProgress('Memory of the idle gateway');
-  return withServer(startGateway(createGatewaySettings(bench)), async (gateway) => {
-    await settle();
-    const atRest = await gateway.memory();
-    await takeSample(bench, gateway, distribute(bench.callers.readers, CONNECTIONS, requestInbox()));
-    await settle();
-    return { atRest, afterRequests: await gateway.memory() };
-  });
+  const environment = createSettings(databaseUrl, issuer);
+  const server = await startServer({ args: ['start'], cwd: folder, environment, isLauncher: true });
+  try {
+    for (const request of requests) await send(server.address, request);
+    return performance.now() - started;
+  } finally {
+    await server.stop();
+  }
 }

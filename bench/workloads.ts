@@ -1,143 +1,127 @@
-import type { Caller } from './callers.ts';
-import { changeWorkloads } from './change-workloads.ts';
-import { dismissAll, expectDismissed, readDismissal, restoreAll } from './dismissals.ts';
-import type { LoadRequest } from './load-process.ts';
-import { keepAll, normalizeDismissal, normalizeGraphqlInbox, normalizeInbox } from './normalize.ts';
-import type { Workload } from './workload.ts';
+import type { LoadRequest } from './load.ts';
+import {
+  createNotification,
+  graphql,
+  publishMany,
+  range,
+  rest,
+  storeSubscription,
+  type Users,
+} from './records.ts';
 
-const INBOX = `query Inbox($first: Int!, $after: String) {
-  notifications(first: $first, after: $after) {
-    nodes {
-      ... on UserNotification {
-        id kind status title task { name projectId } projectName occurredAt createdAt updatedAt
-      }
-      ... on PlanRequestedNotification { payload { summary plan } }
-      ... on QuestionRequestedNotification {
-        payload { questions { question options { label description preview } header id: questionId multiSelect } }
-      }
-      ... on TaskFailedNotification { payload { taskStatus message } }
-      ... on TaskResponseReadyNotification { payload { taskStatus message } }
-    }
-    pageInfo { hasNextPage endCursor }
-  }
-}`;
+/** Work that the gateway and its peers do, by the same requests and with equal replies. */
+export type Workload = {
+  title: string;
+  /** The programs of `peers/`. */
+  peers: readonly string[];
+  /** The requests of a connection, of which there are 30; each batch has a number. */
+  requests(users: Users, lane: number, batch: string): LoadRequest[];
+  /** Requests to the gateway before each batch. */
+  prepare?(users: Users, lane: number, batch: string): LoadRequest[];
+  /** What the requests of a connection change, which must be equal, too. */
+  effect?: ((users: Users, lane: number) => LoadRequest) | undefined;
+};
 
-/** More than the gateway's two connections for long reads; bench/waiting-memory.ts measures more. */
-const LARGE_LIST_CONNECTIONS = 4;
+/** Requests of each connection in a batch of 1,200. */
+const EACH = 40;
 
-const authorized = ({ token }: Caller) => ({ Authorization: `Bearer ${token}`, Accept: 'application/json' });
+type UserKey = 'readers' | 'writers' | 'members';
 
-const get =
-  (path: string) =>
-  (caller: Caller): LoadRequest[] => [{ method: 'GET', path, headers: authorized(caller) }];
+const userOf = (users: Users, key: UserKey, lane: number) => {
+  const user = users[key][lane];
+  if (user === undefined) throw new Error(`There is no user ${lane}.`);
+  return user;
+};
 
-/** Requests 20 notifications as a web app does, from the start or after a cursor. */
-export const requestInbox =
-  (after: string | null = null) =>
-  (caller: Caller): LoadRequest[] => [
-    {
-      method: 'POST',
-      path: '/graphql',
-      headers: { ...authorized(caller), 'Content-Type': 'application/json' },
-      body: JSON.stringify({ query: INBOX, operationName: 'Inbox', variables: { first: 20, after } }),
-    },
-  ];
+/** Requests of one user, who has a connection. */
+const requestsOf =
+  (key: UserKey, create: (token: string, index: number) => LoadRequest): Workload['requests'] =>
+  (users, lane) => {
+    const { token } = userOf(users, key, lane);
+    return range(EACH).map((index) => create(token, index));
+  };
 
-const dismissEach = (caller: Caller): LoadRequest[] =>
-  caller.notificationIds.map((id) => ({
-    method: 'POST',
-    path: `/user/notifications/${id}/dismiss`,
-    headers: authorized(caller),
-  }));
+const readAs =
+  (key: UserKey, path: string): Workload['effect'] =>
+  (users, lane) =>
+    rest(userOf(users, key, lane).token, path);
 
-/** Every fourth notification of a writer is a plan. */
-const listPlans = ({ notificationIds }: Caller) => notificationIds.filter((_id, index) => index % 4 === 0);
+/** Many, so that each has few notifications. */
+const recipientOf = (lane: number, index: number) => `recipient-${lane * EACH + index}`;
 
-const answerEach = (caller: Caller): LoadRequest[] =>
-  listPlans(caller).map((id) => ({
-    method: 'POST',
-    path: `/user/notifications/${id}/answer`,
-    headers: { ...authorized(caller), 'Content-Type': 'application/json' },
-    body: JSON.stringify({ answer_id: id, plan: { decision: 'approve' } }),
-  }));
-
-const dismissPlans = (caller: Caller): LoadRequest[] =>
-  dismissEach({ ...caller, notificationIds: listPlans(caller) });
-
-/** Requests all workspaces. */
-export const requestWorkspaces = get('/user/workspaces');
-
-const inbox = { requests: requestInbox(), normalize: normalizeGraphqlInbox };
-const workspaces = { requests: requestWorkspaces, normalize: keepAll };
-const editorAuth = { requests: get('/editor/auth'), normalize: keepAll };
-const dismissal = { requests: dismissEach, normalize: normalizeDismissal };
-/** What is answered cannot equal what is dismissed. */
-const normalizeNothing = () => ({});
-const dismissedBefore = { requests: dismissEach, normalize: keepAll };
+/** The IDs of a batch's new plans, which a member answers. */
+const planIdsOf = (lane: number, batch: string) => range(EACH).map((index) => `${batch}-${lane}-${index}`);
 
 /** All workloads, by name for `--only`. */
 export const workloads: Readonly<Record<string, Workload>> = {
   notifications: {
-    title: '20 notifications by GraphQL',
-    callers: ({ readers }) => readers,
-    connections: 32,
-    mode: 'timed',
-    implementations: {
-      gateway: inbox,
-      mercurius: { ...inbox, targets: { rate: 1.25 } },
-      apollo: { ...inbox, targets: { rate: 4 } },
-      'node-http': { requests: get('/inbox?first=20'), normalize: normalizeInbox, targets: { rate: 0.9 } },
-    },
+    title: '20 notifications over GraphQL',
+    peers: ['mercurius', 'apollo', 'node-http'],
+    requests: requestsOf('readers', (token) => graphql(token, 'Inbox', { first: 20 })),
   },
   workspaces: {
-    title: 'GET /user/workspaces, 100 of them',
-    callers: ({ readers }) => readers,
-    connections: 32,
-    mode: 'timed',
-    implementations: { gateway: workspaces, fastify: { ...workspaces, targets: { rate: 1 } } },
+    title: '`GET /user/workspaces`, 100 records',
+    peers: ['fastify'],
+    requests: requestsOf('readers', (token) => rest(token, '/user/workspaces')),
   },
   'editor-auth': {
-    title: 'GET /editor/auth',
-    callers: ({ readers }) => readers,
-    connections: 32,
-    mode: 'timed',
-    implementations: { gateway: editorAuth, 'node-http': { ...editorAuth, targets: { rate: 0.7 } } },
+    title: '`GET /editor/auth`',
+    peers: ['node-http'],
+    requests: requestsOf('readers', (token) => rest(token, '/editor/auth')),
   },
   dismiss: {
-    title: 'POST /user/notifications/{id}/dismiss, of active ones',
-    callers: ({ writers }) => writers,
-    connections: 32,
-    mode: 'once',
-    implementations: { gateway: dismissal, 'node-http': { ...dismissal, targets: { rate: 0.8 } } },
-    prepare: restoreAll,
-    readEffect: readDismissal,
-    verify: expectDismissed,
+    title: '`POST /user/notifications/{id}/dismiss`',
+    peers: ['node-http'],
+    requests: (users, lane) => {
+      const { token, ids } = userOf(users, 'writers', lane);
+      return ids.map((id) => rest(token, `/user/notifications/${id}/dismiss`, 'POST'));
+    },
+    prepare: (users, lane) => {
+      const { token, ids } = userOf(users, 'writers', lane);
+      return ids.map((id) => graphql(token, 'Restore', { id }));
+    },
+    effect: readAs('writers', '/user/notifications'),
   },
   answer: {
-    title: 'POST /user/notifications/{id}/answer, of open plans',
-    callers: ({ writers }) => writers,
-    connections: 32,
-    mode: 'once',
-    implementations: {
-      gateway: { requests: answerEach, normalize: normalizeNothing },
-      dismissals: { requests: dismissPlans, normalize: normalizeNothing, targets: { cost: 1.3 } },
+    title: '`POST /user/notifications/{id}/answer`',
+    peers: [],
+    requests: (users, lane, batch) => {
+      const { token } = userOf(users, 'members', lane);
+      const body = { answer_id: 'bench', plan: { decision: 'approve' } };
+      return planIdsOf(lane, batch).map((id) =>
+        rest(token, `/user/notifications/${id}/answer`, 'POST', body),
+      );
     },
-    prepare: restoreAll,
+    prepare: (users, lane, batch) => {
+      const { userId } = userOf(users, 'members', lane);
+      const plans = planIdsOf(lane, batch).map((id) => createNotification(userId, id));
+      return [publishMany(users.platform, plans)];
+    },
   },
-  'dismiss-again': {
-    title: 'POST /user/notifications/{id}/dismiss, of dismissed ones',
-    callers: ({ writers }) => writers,
-    connections: 32,
-    mode: 'timed',
-    implementations: { gateway: dismissedBefore, 'node-http': dismissedBefore },
-    prepare: dismissAll,
+  publish: {
+    title: '`publishNotification`',
+    peers: ['node-http'],
+    requests: ({ platform }, lane, batch) =>
+      range(EACH).map((index) => {
+        const userId = recipientOf(lane, index);
+        return graphql(platform, 'Publish', { input: createNotification(userId, `${batch}-${userId}`) });
+      }),
+    effect: ({ platform }, lane) => graphql(platform, 'Published', { id: recipientOf(lane, 0) }),
   },
-  'large-list': {
-    title: 'GET /user/workspaces, 10,000 of them',
-    callers: ({ collectors }) => collectors,
-    connections: LARGE_LIST_CONNECTIONS,
-    mode: 'once',
-    implementations: { gateway: workspaces, 'node-http': { ...workspaces, targets: { rate: 0.7 } } },
+  preferences: {
+    title: '`PUT /user/notification-preferences`',
+    peers: ['node-http'],
+    requests: requestsOf('members', (token, index) => {
+      const isOn = index % 2 === 1;
+      const preferences = [{ email_enabled: isOn, push_enabled: isOn, chat_dm_enabled: isOn }];
+      return rest(token, '/user/notification-preferences', 'PUT', { preferences });
+    }),
+    effect: readAs('members', '/user/notification-preferences'),
   },
-  ...changeWorkloads,
+  subscription: {
+    title: '`PUT /editor/auth/subscription`',
+    peers: ['node-http'],
+    requests: requestsOf('members', storeSubscription),
+    effect: readAs('members', '/editor/auth'),
+  },
 };

@@ -3,13 +3,11 @@ import { ApolloServer } from '@apollo/server';
 import { expressMiddleware } from '@as-integrations/express5';
 import express from 'express';
 import { GraphQLError, GraphQLScalarType } from 'graphql';
+import { listen } from '../../src/server/listen.ts';
 import { authenticate, type Caller } from './authenticate.ts';
-import { resolvers, resolveTypeName, serializeTime, typeDefs } from './notifications-graphql.ts';
+import { resolvers, resolveTypeName, serializeTime, typeDefs } from './graphql.ts';
 
-/*
- * Apollo Server 5 with Express 5, set up as in Apollo's documentation, except cors(), which is not needed and takes
- * time. Caching of documents and no usage reporting are its defaults.
- */
+/* Apollo Server 5 with Express 5, set up as in Apollo's documentation, except cors(), which takes time. */
 
 const server = new ApolloServer<Caller>({
   typeDefs,
@@ -35,8 +33,5 @@ app.use(
   }),
 );
 
-const http = createServer(app).listen(0, '127.0.0.1', () => {
-  const address = http.address();
-  if (address !== null && typeof address !== 'string')
-    process.stdout.write(`Listening on http://127.0.0.1:${address.port}\n`);
-});
+const address = await listen(createServer(app), { host: '127.0.0.1', port: 0 });
+process.stdout.write(`Listening on ${address}\n`);

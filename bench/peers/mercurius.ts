@@ -1,7 +1,7 @@
 import fastify from 'fastify';
 import mercurius from 'mercurius';
-import { authenticateAll } from './fastify-caller.ts';
-import { resolvers, resolveTypeName, serializeTime, typeDefs } from './notifications-graphql.ts';
+import { authenticateAll } from './authenticate.ts';
+import { resolvers, resolveTypeName, serializeTime, typeDefs } from './graphql.ts';
 
 /*
  * Fastify with mercurius, set up as in its documentation: graphql-jit compiles queries at their second execution

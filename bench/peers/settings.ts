@@ -1,13 +1,8 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
+import { createSecretKey } from 'node:crypto';
+import pg from 'pg';
 import { z } from 'zod';
 
 const Keys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
-
-/** The only key of the bench, in the format `id:base64`. */
-const Key = z.templateLiteral([z.string(), ':', z.string()]).transform((text): Map<string, KeyObject> => {
-  const [id = '', base64 = ''] = text.split(':');
-  return new Map([[id, createSecretKey(base64, 'base64')]]);
-});
 
 /** The settings of a peer, in the format of the gateway's. */
 export const settings = z
@@ -17,6 +12,16 @@ export const settings = z
     AUTH_JWKS: z.string().transform((text) => Keys.parse(JSON.parse(text))),
     AUTH_ISSUER: z.string(),
     AUTH_AUDIENCE: z.string(),
-    ENCRYPTION_KEYS: Key,
+    /** One key, as `id:base64`. */
+    ENCRYPTION_KEYS: z.string().transform((text) => {
+      const [id = '', base64 = ''] = text.split(':');
+      return new Map([[id, createSecretKey(base64, 'base64')]]);
+    }),
   })
   .parse(process.env);
+
+/** As many connections as the gateway, with pg's default parsers. */
+export const pool = new pg.Pool({
+  connectionString: settings.DATABASE_URL,
+  max: settings.DATABASE_POOL_SIZE,
+});

@@ -15,7 +15,6 @@ const pool = new pg.Pool({
 /** Builds the gateway's statements. No statement is sent over its connections. */
 export const database = await openDatabase({ url: settings.DATABASE_URL, poolSize: 1, timeoutMs: 5000 });
 
-/** Sends a statement of a transaction. */
 type Send = <Row extends QueryResultRow>(statement: Bound<Row>) => Promise<Row[]>;
 
 /** Locks users as the gateway does and sends statements, in one transaction and one write to the socket. */

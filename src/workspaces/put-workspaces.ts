@@ -64,7 +64,7 @@ const workspaces = sql.table('Workspace');
  * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. If the workspace
  * was neither stored nor deleted before, the comparison is null and the state counts as newer.
  */
-export const storeNewer = defineStatement((db, { param }: Params<{ userId: string; states: string }>) =>
+const storeNewer = defineStatement((db, { param }: Params<{ userId: string; states: string }>) =>
   db
     .with(
       'newer',

@@ -1,13 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type {
-  AskUserQuestion,
-  PlanRequestedPayload,
-  QuestionRequestedPayload,
-  TaskResultPayload,
-} from '../../src/notifications/payload.ts';
 import type { Caller } from './authenticate.ts';
-import { formatPageClauses, listPageValues, type Position, toPage } from './page.ts';
-import { pool } from './pool.ts';
+import { readPage } from './reads.ts';
 
 /*
  * The schema of both GraphQL peers, which is the gateway's, and the resolvers of its field `notifications`. Statements
@@ -17,14 +10,14 @@ import { pool } from './pool.ts';
 /** The gateway's schema. */
 export const typeDefs = readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8');
 
-type NotificationRow = Position & { kind: keyof typeof typeNames; projectId: string };
-
 const typeNames = {
   PLAN_REQUESTED: 'PlanRequestedNotification',
   QUESTION_REQUESTED: 'QuestionRequestedNotification',
   TASK_FAILED: 'TaskFailedNotification',
   TASK_RESPONSE_READY: 'TaskResponseReadyNotification',
 } as const;
+
+type NotificationRow = { id: string; createdAt: Date; kind: keyof typeof typeNames; projectId: string };
 
 /** Returns the type of a notification for the union and the interface. */
 export const resolveTypeName = ({ kind }: Pick<NotificationRow, 'kind'>) => typeNames[kind];
@@ -38,25 +31,12 @@ const COLUMNS = `
   occurred_at as "occurredAt", created_at as "createdAt", updated_at as "updatedAt",
   resolved_at as "resolvedAt", dismissed_at as "dismissedAt"`;
 
-/** The arguments that the bench uses. Others are rejected. */
-type Arguments = { first?: number | null; after?: string | null } & Record<string, unknown>;
-
-async function notifications(_root: unknown, args: Arguments, { userId }: Caller) {
-  const { first, after, ...others } = args;
-  if (Object.values(others).some((value) => value != null))
-    throw new Error('Only first and after are supported.');
-  const limit = first ?? 50;
-  const behind = after ?? null;
-  const { rows } = await pool.query<NotificationRow>({
-    name: behind === null ? 'first-page' : 'next-page',
-    text: `select ${COLUMNS} from notification ${formatPageClauses(behind)}`,
-    values: listPageValues(userId, limit, behind),
-  });
-  return toPage(rows, limit);
-}
+const notifications = (_root: unknown, { first }: { first?: number | null }, { userId }: Caller) =>
+  readPage<NotificationRow>(userId, COLUMNS, first ?? 50);
 
 /** A task's fields have different names in the row. */
 type TaskRow = { taskId: string; taskName: string | null };
+type Payload = { input: Record<'summary' | 'plan' | 'questions', unknown> };
 const task = <Row>(row: Row): Row => row;
 
 /** Resolvers of all fields whose name or value differs from the row. */
@@ -68,12 +48,12 @@ export const resolvers = {
   TaskFailedNotification: { task },
   TaskResponseReadyNotification: { task },
   PlanRequestedPayload: {
-    summary: ({ input }: PlanRequestedPayload) => input.summary,
-    plan: ({ input }: PlanRequestedPayload) => input.plan,
+    summary: ({ input }: Payload) => input.summary,
+    plan: ({ input }: Payload) => input.plan,
   },
-  QuestionRequestedPayload: { questions: ({ input }: QuestionRequestedPayload) => input.questions },
-  AskUserQuestion: { questionId: ({ id }: AskUserQuestion) => id },
-  TaskResultPayload: { taskStatus: ({ taskStatus }: TaskResultPayload) => taskStatus.toUpperCase() },
+  QuestionRequestedPayload: { questions: ({ input }: Payload) => input.questions },
+  AskUserQuestion: { questionId: ({ id }: { id: string }) => id },
+  TaskResultPayload: { taskStatus: ({ taskStatus }: { taskStatus: string }) => taskStatus.toUpperCase() },
 };
 
 /** Serializes a timestamp. */
