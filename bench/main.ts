@@ -75,7 +75,7 @@ async function createCheckouts(postgres: Postgres, against: string | undefined):
   const gateway = await create('gateway', 'bench', REPOSITORY);
   if (against === undefined) return [gateway];
   const { version } = JSON.parse(await readFile(join(against, 'package.json'), 'utf8'));
-  return [gateway, await create(`gateway ${version} in ${against}`, 'against', resolve(against))];
+  return [gateway, await create(`gateway before, ${version}`, 'against', resolve(against))];
 }
 
 async function measureAll(bench: Bench, machine: string): Promise<Results> {

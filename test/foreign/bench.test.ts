@@ -12,7 +12,7 @@ test('the bench runs each measurement, of peers whose replies are equal and of a
   const titles = Object.values(workloads).map(({ title }) => title);
   for (const title of [...titles, 'Live events', 'A backlog of deliveries', 'Start and memory']) {
     const [, table = ''] = stdout.split(`\n${title} (`);
-    const [, row = ''] = /^ {2}gateway [\d.]+ in \. +(.*)$/m.exec(table) ?? [];
+    const [, row = ''] = /^ {2}gateway before, [\d.]+ +(.*)$/m.exec(table) ?? [];
     expect(row, title).toMatch(/^\d/);
     expect(row, title).not.toContain('NaN');
   }
