@@ -59,7 +59,7 @@ function isBetween({ param, has }: ReadParams<Bounds>, id?: string): RawBuilder<
 }
 
 /**
- * Scans the branches for a page, with `isMatch` and `isScanEnd` as in {@link selectPage}: the first record at which the
+ * Scans the branches for a page, with `isMatch` and `isScanEnd` as in {@link selectPages}: the first record at which the
  * scan of a branch ended is the last one, because older records of that branch are unknown.
  */
 export function scanBranches(

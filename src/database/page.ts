@@ -82,33 +82,16 @@ export type Filter<Table> = {
   matches: RawBuilder<boolean> | undefined;
 };
 
-/**
- * Selects from the records of a page, as `page`, with the given properties. A filter with `matches` may match few records
- * of its range, or none. With `scanLimit`, only so many records of the range are read, and the last of them is returned
- * even if it does not match, so that the next page can continue there. Without, the page is exact, and its cost has no
- * such limit.
- */
-export function selectPage<Table extends string & keyof Tables>(
-  db: Kysely<Tables>,
-  params: ReadParams<PageInput>,
-  filter: Filter<Table>,
-  properties: readonly (string & keyof Tables[Table])[],
-) {
-  const { page, order, isScanLimited } = buildPage(params, filter, properties);
-  return db
-    .selectFrom(page.as('page'))
-    .$if(isScanLimited, (page) => page.select(['isMatch', 'isScanEnd']))
-    .orderBy(order);
-}
-
-/** A user of a statement that reads the records of several users. */
+/** A user whose records a statement reads. */
 const owner = sql.ref<string>('owner.id');
 
 /**
- * Selects from the records of a page of each of several users, as `page`. `owner` is the user's ID. `toFilter` creates the
- * filter of a user's records.
+ * Selects from the records of a page of each of the users, as `page`. `owner` is the user's ID. `toFilter` creates the
+ * filter of a user's records. A filter with `matches` may match few records of its range, or none. With `scanLimit`, only
+ * so many records of the range are read, and the last of them is returned even if it does not match, so that the next page
+ * can continue there. Without, the page is exact, and its cost has no such limit.
  */
-export function selectPagesOfUsers<Table extends string & keyof Tables>(
+export function selectPages<Table extends string & keyof Tables>(
   db: Kysely<Tables>,
   params: ReadParams<PageInput & OfUsers>,
   toFilter: (userId: RawBuilder<string>) => Filter<Table>,
@@ -127,11 +110,14 @@ export function selectPagesOfUsers<Table extends string & keyof Tables>(
     .orderBy(order);
 }
 
-/** The maximum of a count over several users. */
+/** The maximum of a count that is one of several, or over all users. */
 export const MAX_COUNT = 10_000;
 
 /** The users whose records a statement reads, as input of a read. */
 export type OfUsers = { users: readonly string[] };
+
+/** The inputs of counts. */
+export type CountsInput = OfUsers & { maxCount: number | undefined };
 
 type PageRow<Row> = Row & { isMatch: boolean; isScanEnd: boolean };
 
@@ -172,29 +158,18 @@ export function isAmong({ param }: ReadParams<KeysInput>, idType: 'text' | 'uuid
     select * from unnest(${param('users', 'text[]')}, ${param('ids', `${idType}[]`)}))`;
 }
 
-/** Counts the records that match a filter. */
-export function selectCount<Table extends string & keyof Tables>(
+/** Counts the records of each of the users that match a filter, at most `maxCount` of each if it is given. */
+export function selectCounts<Table extends string & keyof Tables>(
   db: Kysely<Tables>,
-  params: ReadParams<Bounds>,
-  { table, range, matches = sql`true` }: Filter<Table>,
-) {
-  return db
-    .selectFrom(sql<Tables[Table]>`${sql.table(table)}`.as('list'))
-    .where(sql<boolean>`${range} and ${isBetween(params)} and ${matches}`)
-    .select((eb) => eb.fn.countAll<number>().as('count'));
-}
-
-/** Counts the records of each of several users that match a filter, at most {@link MAX_COUNT} of each. */
-export function selectCountsOfUsers<Table extends string & keyof Tables>(
-  db: Kysely<Tables>,
-  params: ReadParams<Bounds & OfUsers>,
+  params: ReadParams<Bounds & CountsInput>,
   toFilter: (userId: RawBuilder<string>) => Filter<Table>,
 ) {
   const { table, range, matches = sql`true` } = toFilter(owner);
+  const limit = params.has('maxCount') ? sql`limit ${params.param('maxCount')}` : sql``;
   const counts = sql<{ owner: string; count: number }>`(
     select ${owner} as owner,
       (select count(*) from (select from ${sql.table(table)} as list
-        where ${range} and ${isBetween(params)} and ${matches} limit ${MAX_COUNT}) as matching) as count
+        where ${range} and ${isBetween(params)} and ${matches} ${limit}) as matching) as count
     from unnest(${params.param('users', 'text[]')}) as owner (id))`;
   return db.selectFrom(counts.as('counts')).select(['owner', 'count']);
 }

@@ -29,7 +29,6 @@ export type NotificationFilter = {
 
 /** A filter as inputs of a read, without its times. A condition that all notifications meet is undefined. */
 export type FilterInput = {
-  userId: string;
   ids: readonly string[] | undefined;
   /** The only status is `active`. `statuses` is then undefined. */
   active: true | undefined;
@@ -43,7 +42,7 @@ export type FilterInput = {
 };
 
 /** Converts all conditions but the times to inputs. */
-export function toFilterInput(filter: NotificationFilter): Omit<FilterInput, 'userId'> {
+export function toFilterInput(filter: NotificationFilter): FilterInput {
   const statuses = toSubset(filter.statuses, notificationStatuses);
   const isActive = isOnlyActive(statuses);
   const states = filter.requestStates == null ? undefined : [...new Set(filter.requestStates)];
@@ -74,7 +73,7 @@ function toSubset<Value>(
  * else all of the user. The other conditions are checked for each of them.
  */
 export function selectMatching(
-  { param, has }: ReadParams<Omit<FilterInput, 'userId'>>,
+  { param, has }: ReadParams<FilterInput>,
   userId: RawBuilder<string>,
 ): Filter<'Notification'> {
   const user = sql`${sql.ref('userId')} = ${userId}`;
@@ -105,7 +104,7 @@ export function mayScanMany({
   open,
   requestStates,
   scanLimit,
-}: Omit<FilterInput, 'userId'> & PageInput): boolean {
+}: FilterInput & PageInput): boolean {
   return (
     (taskIds ?? open) !== undefined ||
     (scanLimit === undefined && (statuses ?? kinds ?? projectIds ?? requestStates) !== undefined)

@@ -8,21 +8,14 @@ import { nestedPageNote } from '../graphql/nested-list.ts';
 import { countListPoints, definePageArguments, defineRestArguments } from '../graphql/page-arguments.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
-import { readUserList, type UserList } from '../graphql/user-list.ts';
+import { type ListField, readUserList } from '../graphql/user-list.ts';
 import { type UserNode, UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isId } from '../values/text.ts';
 import { RequestStateEnum } from './answers/answer-enums.graphql.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import type { NotificationFilter } from './notification-filter.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
-import {
-  countNotifications,
-  countNotificationsTogether,
-  findNotification,
-  listNotifications,
-  listNotificationsTogether,
-  type SelectedNotification,
-} from './notifications.ts';
+import { findNotification, notificationList, type SelectedNotification } from './notifications.ts';
 
 const NotificationConnection = defineConnectionType('Notification', {
   node: NotificationUnion,
@@ -78,12 +71,9 @@ const listArguments = {
 const exactPagesNote =
   'Filtering by `taskIds`, by the request state `OPEN` or only by the status `ACTIVE` does not make pages shorter.';
 
-const list: UserList<NotificationFilter, SelectedNotification> = {
+const list: ListField<NotificationFilter, SelectedNotification> = {
   name: 'notifications',
-  read: listNotifications,
-  readTogether: listNotificationsTogether,
-  count: countNotifications,
-  countTogether: countNotificationsTogether,
+  list: notificationList,
   isId,
 };
 
@@ -148,7 +138,7 @@ async function findNestedNotification(
 ): Promise<SelectedNotification> {
   const query = { filter: { ids: [id] }, page: { limit: 1 } };
   const selected = findSelectedProperties(info);
-  const [found] = await listNotificationsTogether(context.database, { userId, query }, selected);
+  const [found] = await notificationList.readTogether(context.database, { userId, query }, selected);
   if (found === undefined) throw new NotFoundError();
   return found;
 }

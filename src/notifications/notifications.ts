@@ -1,19 +1,15 @@
-import { defineListsOfUsersRead } from '../database/batched-read.ts';
+import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import {
-  type Bounds,
-  type Listed,
+  type CountsInput,
   type OfUsers,
   type Page,
   type PageInput,
-  selectCount,
-  selectCountsOfUsers,
-  selectPage,
-  selectPagesOfUsers,
+  selectCounts,
+  selectPages,
   toPageInput,
 } from '../database/page.ts';
 import {
-  defineCount,
   defineCounts,
   definePageRead,
   defineRowRead,
@@ -21,6 +17,7 @@ import {
   type Selected,
   selectProperties,
 } from '../database/read.ts';
+import { defineUserList } from '../database/user-list.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Notification } from './notification.entity.ts';
@@ -42,17 +39,6 @@ const alwaysListed = [...always, 'createdAt'] as const;
 /** A notification with the selected properties. */
 export type SelectedNotification = Selected<Notification, (typeof always)[number]>;
 
-const list = definePageRead(
-  (db, params: ReadParams<FilterInput & PageInput>) => {
-    const userId = params.param('userId');
-    const selected = params.selected('Notification', alwaysListed);
-    return selectPage(db, params, selectMatching(params, userId), [...alwaysListed, ...selected])
-      .$call((page) => selectProperties(page, alwaysListed, selected))
-      .$if(params.has('tagged'), (page) => page.select(selectTag(db, 'notifications', userId).as('tag')));
-  },
-  (input, selected) => mayScanMany(input) || mayBeLarge(input, selected),
-);
-
 /** A page of more records is large if it contains payloads or answers: others would wait for its transfer. */
 const MAX_SHORT_PAGE = 40;
 
@@ -61,67 +47,30 @@ function mayBeLarge({ limit = 0 }: PageInput, selected?: ReadonlySet<string>): b
   return limit > MAX_SHORT_PAGE && contents.some((name) => selected?.has(name) ?? true);
 }
 
-/** Lists a user's notifications, newest first, with the selected properties. */
-export async function listNotifications(
-  database: Database,
-  userId: string,
-  filter: NotificationFilter,
-  page: Page,
-  selected?: ReadonlySet<string>,
-): Promise<Listed<SelectedNotification>[]> {
-  return list(database, { userId, ...toListInput(filter, page) }, selected);
-}
+type ListInput = FilterInput & PageInput;
 
-function toListInput(filter: NotificationFilter, page: Page) {
-  return { ...toFilterInput(filter), ...toPageInput(limitToTimes(page, filter)) };
-}
-
-type ListInput = ReturnType<typeof toListInput>;
-
-const listOfUsers = definePageRead(
-  (db, params: ReadParams<ListInput & OfUsers>) => {
-    const selected = params.selected('Notification', alwaysListed);
-    const properties = [...alwaysListed, ...selected];
-    return selectPagesOfUsers<'Notification'>(
-      db,
-      params,
-      (userId) => selectMatching(params, userId),
-      properties,
-    ).$call((page) => selectProperties(page, alwaysListed, selected));
-  },
-  () => true,
-);
-
-type ListQuery = { filter: NotificationFilter; page: Page };
-
-/** Does the same. Reads the lists of several users by one statement. */
-export const listNotificationsTogether = defineListsOfUsersRead(
-  (database, users, { filter, page }: ListQuery, selected) =>
-    listOfUsers(database, { users, ...toListInput(filter, page) }, selected),
-);
-
-const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
-  selectCount(db, params, selectMatching(params, params.param('userId'))),
-);
-
-/** Counts the notifications that match a filter. */
-export async function countNotifications(
-  database: Database,
-  userId: string,
-  filter: NotificationFilter,
-): Promise<number> {
-  return count(database, { userId, ...toListInput(filter, {}) });
-}
-
-const countOfUsers = defineCounts((db, params: ReadParams<ListInput & OfUsers>) =>
-  selectCountsOfUsers(db, params, (userId) => selectMatching(params, userId)),
-);
-
-/** Does the same. Counts for several users by one statement. */
-export const countNotificationsTogether = defineListsOfUsersRead(
-  (database, users, filter: NotificationFilter) =>
-    countOfUsers(database, { users, ...toListInput(filter, {}) }),
-);
+/** The notifications of a user. */
+export const notificationList = defineUserList({
+  toInput: (filter: NotificationFilter, page: Page): ListInput => ({
+    ...toFilterInput(filter),
+    ...toPageInput(limitToTimes(page, filter)),
+  }),
+  readPages: definePageRead(
+    (db, params: ReadParams<ListInput & OfUsers>) => {
+      const selected = params.selected('Notification', alwaysListed);
+      const properties = [...alwaysListed, ...selected];
+      return selectPages<'Notification'>(db, params, (user) => selectMatching(params, user), properties)
+        .$call((page) => selectProperties(page, alwaysListed, selected))
+        .$if(params.has('tagged'), (page) =>
+          page.select(selectTag(db, 'notifications', sql.ref('page.owner')).as('tag')),
+        );
+    },
+    (input, selected) => input.users.length > 1 || mayScanMany(input) || mayBeLarge(input, selected),
+  ),
+  readCounts: defineCounts((db, params: ReadParams<ListInput & CountsInput>) =>
+    selectCounts(db, params, (user) => selectMatching(params, user)),
+  ),
+});
 
 type Key = { userId: string; id: string };
 

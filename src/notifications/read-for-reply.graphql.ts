@@ -2,7 +2,7 @@ import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../context.ts';
 import { MAX_PAGE_SIZE } from '../graphql/page-arguments.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
-import { listNotifications, type SelectedNotification } from './notifications.ts';
+import { notificationList, type SelectedNotification } from './notifications.ts';
 
 /** Describes which of the changed notifications a mutation returns. */
 export const replyLimit = `at most ${MAX_PAGE_SIZE}`;
@@ -19,5 +19,5 @@ export async function readForReply(
 ): Promise<readonly SelectedNotification[]> {
   if (ids.length === 0) return [];
   const page = { backwards: true, limit: MAX_PAGE_SIZE };
-  return listNotifications(database, userId, { ids }, page, findSelectedProperties(info));
+  return notificationList.read(database, userId, { filter: { ids }, page }, findSelectedProperties(info));
 }

@@ -6,19 +6,12 @@ import { nestedPageNote } from '../graphql/nested-list.ts';
 import { countListPoints, definePageArguments, defineRestArguments } from '../graphql/page-arguments.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { readUserList, type UserList } from '../graphql/user-list.ts';
+import { type ListField, readUserList } from '../graphql/user-list.ts';
 import { UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isUuid, MAX_LENGTH } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
-import {
-  countWorkspaces,
-  countWorkspacesTogether,
-  listWorkspaces,
-  listWorkspacesTogether,
-  type SelectedWorkspace,
-  type WorkspaceFilter,
-} from './workspaces.ts';
+import { type SelectedWorkspace, type WorkspaceFilter, workspaceList } from './workspaces.ts';
 
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
@@ -132,12 +125,9 @@ const listArguments = {
   })),
 };
 
-const list: UserList<WorkspaceFilter, SelectedWorkspace> = {
+const list: ListField<WorkspaceFilter, SelectedWorkspace> = {
   name: 'workspaces',
-  read: listWorkspaces,
-  readTogether: listWorkspacesTogether,
-  count: countWorkspaces,
-  countTogether: countWorkspacesTogether,
+  list: workspaceList,
   isId: isUuid,
 };
 

@@ -1,23 +1,19 @@
 import { type RawBuilder, sql } from 'kysely';
-import { defineBatchedRead, defineListsOfUsersRead } from '../database/batched-read.ts';
-import type { Database } from '../database/database.ts';
+import { defineBatchedRead } from '../database/batched-read.ts';
 import {
+  type CountsInput,
   type Filter,
   isAmong,
   joinConditions,
   type KeysInput,
-  type Listed,
   type OfUsers,
   type Page,
   type PageInput,
-  selectCount,
-  selectCountsOfUsers,
-  selectPage,
-  selectPagesOfUsers,
+  selectCounts,
+  selectPages,
   toPageInput,
 } from '../database/page.ts';
 import {
-  defineCount,
   defineCounts,
   defineListRead,
   definePageRead,
@@ -25,6 +21,7 @@ import {
   type Selected,
   selectProperties,
 } from '../database/read.ts';
+import { defineUserList } from '../database/user-list.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -79,64 +76,25 @@ const alwaysListed = [...always, 'createdAt'] as const;
 /** A workspace with the selected properties. */
 export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
-const list = definePageRead((db, params: ReadParams<ListInput & { userId: string }>) => {
-  const userId = params.param('userId');
-  const selected = params.selected('Workspace', alwaysListed);
-  return selectPage(db, params, selectMatching(params, userId), [...alwaysListed, ...selected])
-    .$call((page) => selectProperties(page, alwaysListed, selected))
-    .$if(params.has('tagged'), (page) => page.select(selectTag(db, 'workspaces', userId).as('tag')));
-}, mayScanMany);
-
-/** Lists a user's workspaces, newest first, with the selected properties. */
-export async function listWorkspaces(
-  database: Database,
-  userId: string,
-  filter: WorkspaceFilter,
-  page: Page,
-  selected?: ReadonlySet<string>,
-): Promise<Listed<SelectedWorkspace>[]> {
-  return list(database, { userId, ...toListInput(filter, page) }, selected);
-}
-
-const listOfUsers = definePageRead(
-  (db, params: ReadParams<ListInput & OfUsers>) => {
-    const selected = params.selected('Workspace', alwaysListed);
-    const properties = [...alwaysListed, ...selected];
-    const toFilter = (userId: RawBuilder<string>) => selectMatching(params, userId);
-    return selectPagesOfUsers<'Workspace'>(db, params, toFilter, properties).$call((page) =>
-      selectProperties(page, alwaysListed, selected),
-    );
-  },
-  () => true,
-);
-
-/** Does the same. Reads the lists of several users by one statement. */
-export const listWorkspacesTogether = defineListsOfUsersRead(
-  (database, users, { filter, page }: { filter: WorkspaceFilter; page: Page }, selected) =>
-    listOfUsers(database, { users, ...toListInput(filter, page) }, selected),
-);
-
-const count = defineCount((db, params: ReadParams<ListInput & { userId: string }>) =>
-  selectCount(db, params, selectMatching(params, params.param('userId'))),
-);
-
-/** Counts the workspaces that match a filter. */
-export async function countWorkspaces(
-  database: Database,
-  userId: string,
-  filter: WorkspaceFilter,
-): Promise<number> {
-  return count(database, { userId, ...toListInput(filter, {}) });
-}
-
-const countOfUsers = defineCounts((db, params: ReadParams<ListInput & OfUsers>) =>
-  selectCountsOfUsers(db, params, (userId) => selectMatching(params, userId)),
-);
-
-/** Does the same. Counts for several users by one statement. */
-export const countWorkspacesTogether = defineListsOfUsersRead((database, users, filter: WorkspaceFilter) =>
-  countOfUsers(database, { users, ...toListInput(filter, {}) }),
-);
+/** The workspaces of a user. */
+export const workspaceList = defineUserList({
+  toInput: toListInput,
+  readPages: definePageRead(
+    (db, params: ReadParams<ListInput & OfUsers>) => {
+      const selected = params.selected('Workspace', alwaysListed);
+      const properties = [...alwaysListed, ...selected];
+      return selectPages<'Workspace'>(db, params, (user) => selectMatching(params, user), properties)
+        .$call((page) => selectProperties(page, alwaysListed, selected))
+        .$if(params.has('tagged'), (page) =>
+          page.select(selectTag(db, 'workspaces', sql.ref('page.owner')).as('tag')),
+        );
+    },
+    (input) => input.users.length > 1 || mayScanMany(input),
+  ),
+  readCounts: defineCounts((db, params: ReadParams<ListInput & CountsInput>) =>
+    selectCounts(db, params, (user) => selectMatching(params, user)),
+  ),
+});
 
 const findAmong = defineListRead((db, params: ReadParams<KeysInput>) => {
   const selected = params.selected('Workspace', ['userId', 'id']);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../src/database/database.ts';
-import { listNotifications } from '../../src/notifications/notifications.ts';
-import { listWorkspaces } from '../../src/workspaces/workspaces.ts';
+import { notificationList } from '../../src/notifications/notifications.ts';
+import { workspaceList } from '../../src/workspaces/workspaces.ts';
 import { insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -21,9 +21,13 @@ const page = { limit: 2 };
 
 // PostgreSQL plans a statement for its values five times before it decides.
 test.each([
-  ['notifications', 'short', () => listNotifications(opened, 'alice', {}, page)],
-  ['workspaces', 'short', () => listWorkspaces(opened, 'alice', {}, page)],
-  ['a part of a long list', 'long', () => listNotifications(opened, 'alice', {}, { ...page, isPart: true })],
+  ['notifications', 'short', () => notificationList.read(opened, 'alice', { filter: {}, page })],
+  ['workspaces', 'short', () => workspaceList.read(opened, 'alice', { filter: {}, page })],
+  [
+    'a part of a long list',
+    'long',
+    () => notificationList.read(opened, 'alice', { filter: {}, page: { ...page, isPart: true } }),
+  ],
 ] as const)('PostgreSQL plans a page of %s once per connection', async (_list, connection, list) => {
   for (let count = 0; count < 10; count += 1) expect(await list()).toHaveLength(2);
 

@@ -217,7 +217,7 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
       ask(list, [{ fields: 'nodes { __typename }' }]),
     );
     expect(text).toMatch(
-      /^select "id" as "id"(, "kind" as "kind", "request_state" as "requestState")?, "created_at" as "createdAt" from/,
+      /^select "owner" as "owner", "id" as "id"(, "kind" as "kind", "request_state" as "requestState")?, "created_at" as "createdAt" from/,
     );
   });
 });

@@ -34,11 +34,11 @@ export async function recordStatements(work: () => Promise<unknown>): Promise<St
 }
 
 /**
- * Returns the statements of `work` that have this text among their values, which excludes the gateway's background
+ * Returns the statements of `work` that have this text among their values or the items of these, which excludes the gateway's background
  * work.
  */
 export async function recordStatementsWith(text: string, work: () => Promise<unknown>): Promise<Statement[]> {
-  return (await recordStatements(work)).filter(({ values }) => values.includes(text));
+  return (await recordStatements(work)).filter(({ values }) => values.flat().includes(text));
 }
 
 /** A reply, the number of its statements, and its duration. */
