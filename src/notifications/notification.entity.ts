@@ -65,6 +65,7 @@ export const NotificationSchema = defineEntity({
       properties: ['userId', 'taskId', 'kind'],
       where: "status = 'active' or request_state = 'open'",
     },
+    { name: 'notification_of_task_token', properties: ['userId', 'taskId'], where: 'by_task' },
     {
       name: 'notification_open',
       properties: ['expiresAt'],
