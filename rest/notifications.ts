@@ -274,7 +274,7 @@ export const notifications: readonly Route[] = [
         kinds: query('kind', notificationKind, 'Filter by kind. Can be repeated. Defaults to all kinds.'),
       },
     },
-    paged: { isId, pageSize: 16 },
+    paged: { isId, pageSize: 20 },
     reply: {
       name: 'notifications',
       from: 'nodes',
