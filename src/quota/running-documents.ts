@@ -115,6 +115,15 @@ class CostSemaphore {
     return promise;
   }
 
+  /** Lets other callers take their turns before the further documents of one whose turn it was. */
+  #moveToEnd(callerId: string): void {
+    for (const waiting of [...this.#waiting]) {
+      if (waiting.callerId !== callerId) continue;
+      this.#waiting.delete(waiting);
+      this.#waiting.add(waiting);
+    }
+  }
+
   #release(callerId: string, cost: number): void {
     const ofCaller = (this.#byCaller.get(callerId) ?? 0) - cost;
     if (ofCaller > 0) this.#byCaller.set(callerId, ofCaller);
@@ -125,13 +134,14 @@ class CostSemaphore {
 
   /** Starts those that may run, in order. Those whose caller has its share are passed, but none that lacks room. */
   #startWaiting(): void {
-    for (const next of this.#waiting) {
+    for (const next of [...this.#waiting]) {
       const { callerId, cost } = next;
       const ofCaller = this.#byCaller.get(callerId) ?? 0;
       if (ofCaller > 0 && ofCaller + cost > MAX_CALLER_COST) continue;
       const mayRead = this.#reading === 0 || this.#reading + cost <= MAX_READING_COST;
       if (!mayRead || this.#running + cost > this.#capacity) return;
       this.#waiting.delete(next);
+      this.#moveToEnd(callerId);
       this.#byCaller.set(callerId, ofCaller + cost);
       this.#running += cost;
       this.#reading += cost;

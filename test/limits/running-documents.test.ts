@@ -86,6 +86,21 @@ test('ten callers who read no reply leave room for another', async () => {
   expect(others.map(({ state }) => state)).toEqual([true, true]);
 });
 
+test('callers take turns: the further documents of ten do not pass that of another', async () => {
+  const running = new RunningDocuments();
+  const attack = Array.from({ length: 200 }, (_, index) => send(running, `attacker-${index % 10}`, 8000));
+  const other = send(running, 'a', 1000);
+  await settle();
+  let sent = 0;
+  for (; !other.state && sent < 20; sent += 1) {
+    const document = attack.find(({ state }) => state);
+    attack.splice(document ? attack.indexOf(document) : 0, 1);
+    await document?.leave();
+  }
+  // Two run at once, and then each has one turn.
+  expect(sent).toBeLessThanOrEqual(12);
+});
+
 test('a document that lacks room for ten seconds does not run, and takes no room later', async () => {
   const running = new RunningDocuments();
   const first = send(running, 'a', 25_000);
