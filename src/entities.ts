@@ -5,8 +5,7 @@ import { EditorCredentialSchema } from './editor-auth/editor-credential.entity.t
 import { NotificationSchema, TaskResolutionSchema } from './notifications/notification.entity.ts';
 import { NotificationPreferenceSchema } from './notifications/preferences/preference.entity.ts';
 import { PlatformEventSchema, PlatformFeedSchema } from './platform-events/platform-event.entity.ts';
-import { DatabaseEpochSchema } from './revisions/database-epoch.entity.ts';
-import { UserRevisionSchema } from './revisions/user-revision.entity.ts';
+import { DatabaseEpochSchema, UserRevisionSchema } from './revisions/revisions.entity.ts';
 import { StatisticsSchema } from './statistics/statistics.entity.ts';
 import { WorkspaceDeletionSchema, WorkspaceSchema } from './workspaces/workspace.entity.ts';
 

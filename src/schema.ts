@@ -11,12 +11,12 @@ import './delivery/contacts.graphql.ts';
 import './delivery/platform-deliveries.graphql.ts';
 import './delivery/push-subscriptions.graphql.ts';
 import './editor-auth/editor-auth.graphql.ts';
-import './editor-auth/editor-auth-events.graphql.ts';
+import './editor-auth/editor-auth.graphql.ts';
 import './editor-auth/platform-credentials.graphql.ts';
 import './editor-auth/platform-editor-auth.graphql.ts';
 import './editor-auth/refresh-credential.graphql.ts';
 import './notifications/dismiss-notifications.graphql.ts';
-import './notifications/restore-notification.graphql.ts';
+import './notifications/dismiss-notifications.graphql.ts';
 import './notifications/answers/answer-notification.graphql.ts';
 import './notifications/answers/request.graphql.ts';
 import './notifications/notification-counts.graphql.ts';
@@ -33,7 +33,7 @@ import './users/delete-user.graphql.ts';
 import './workspaces/delete-workspace.graphql.ts';
 import './workspaces/platform-workspaces.graphql.ts';
 import './workspaces/put-workspaces.graphql.ts';
-import './workspaces/workspace-events.graphql.ts';
+import './workspaces/workspaces.graphql.ts';
 import './workspaces/workspaces.graphql.ts';
 
 /** The schema of all features, with the default limits, and what only the REST API uses. */

@@ -13,17 +13,19 @@ import { createPushRegistration } from './delivery/push-subscriptions.ts';
 import { createOutbox } from './delivery/queue.ts';
 import { type Sender, startSender } from './delivery/sender.ts';
 import { bindChannels } from './delivery/targets.ts';
-import { createCredentialCipher } from './encryption/credential-cipher.ts';
+import { createCredentialCipher } from './encryption/bound-cipher.ts';
 import { createBodyReader } from './http/read-body.ts';
 import type { Announce } from './live/announcer.ts';
 import { type Change, createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
 import type { Log } from './log.ts';
-import { createBackgroundMetrics } from './metrics/background-metrics.ts';
 import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-metrics.ts';
 import { createEventDelay, createFallbackCounter } from './metrics/process-metrics.ts';
-import { createStateMetrics } from './metrics/state-metrics.ts';
-import { createStatisticsMetrics } from './metrics/statistics-metrics.ts';
+import {
+  createBackgroundMetrics,
+  createStateMetrics,
+  createStatisticsMetrics,
+} from './metrics/state-metrics.ts';
 import { countOpenRequests } from './notifications/answers/count-open-requests.ts';
 import { createPageKey } from './pages/graphiql-token.ts';
 import { readFeedLag, startPositioning } from './platform-feed/positions.ts';

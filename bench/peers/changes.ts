@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { storePair } from '../../src/editor-auth/credential-statements.ts';
-import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
+import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
 import { insertPublication } from '../../src/notifications/insert-publication.ts';
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import type { PlanRequestedPayload } from '../../src/notifications/payload.ts';
@@ -9,7 +9,7 @@ import {
   findPreferencesInChange,
   storePreferences,
 } from '../../src/notifications/preferences/preference-statements.ts';
-import { readPublications } from '../../src/notifications/read-publications.ts';
+import { readPublications } from '../../src/notifications/publish-notifications.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { toTime } from '../../src/values/time.ts';
 import type { createNotification } from '../records.ts';

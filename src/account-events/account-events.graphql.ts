@@ -1,6 +1,6 @@
 import { type Access, accountRead, checkAccess, memberRead } from '../auth/access.ts';
 import type { Viewer } from '../auth/viewer.ts';
-import { EditorAuthEventType } from '../editor-auth/editor-auth-events.graphql.ts';
+import { EditorAuthEventType } from '../editor-auth/editor-auth.graphql.ts';
 import { builder } from '../graphql/builder.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, readBySubfields } from '../graphql/selected-fields.ts';
@@ -8,11 +8,13 @@ import { SourceReader } from '../live/source.ts';
 import { openStream } from '../live/stream.ts';
 import { Counts } from '../notifications/notification-counts.graphql.ts';
 import { NotificationEventType } from '../notifications/notification-events.graphql.ts';
-import { WorkspaceEventType } from '../workspaces/workspace-events.graphql.ts';
-import { type AccountEventType, accountEventTypes, parseAccountCursor } from './account-cursor.ts';
+import { WorkspaceEventType } from '../workspaces/workspaces.graphql.ts';
 import {
   type AccountEvent,
   type AccountEventContent,
+  type AccountEventType,
+  accountEventTypes,
+  parseAccountCursor,
   planAccountEvents,
   type StreamStart,
 } from './account-events.ts';

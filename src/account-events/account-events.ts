@@ -1,19 +1,15 @@
+import { z } from 'zod';
 import type { Database } from '../database/database.ts';
-import { createEditorAuthSource, type EditorAuthEvent } from '../editor-auth/editor-auth-events.ts';
-import type { CredentialCipher } from '../encryption/credential-cipher.ts';
+import { createEditorAuthSource, type EditorAuthEvent } from '../editor-auth/editor-auth.ts';
+import type { CredentialCipher } from '../encryption/bound-cipher.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
 import type { Source, StreamPlan } from '../live/source.ts';
 import { type ActiveCounts, countActive } from '../notifications/active-counts.ts';
 import { createNotificationSource, type NotificationEvent } from '../notifications/notification-events.ts';
 import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
+import type { Revisions } from '../revisions/revisions.ts';
+import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import { createWorkspaceSource, type WorkspaceEvent } from '../workspaces/workspace-events.ts';
-import {
-  type AccountCursor,
-  type AccountEventType,
-  accountEventTypes,
-  canResume,
-  formatAccountCursor,
-  getLatestAccountCursor,
-} from './account-cursor.ts';
 
 /** The start of a stream, and whether it continues after the client's cursor. */
 export type StreamStart = { resumed: boolean };
@@ -90,4 +86,54 @@ function createCountsSource(database: Database, userId: string): Source<CountsEv
       return { events: [{ ...counts, cursor: formatEventCursor(latest), revision }], seen: revision };
     },
   };
+}
+
+/** The types of events that a stream of an account can deliver, in the order of their revisions in a cursor. */
+export const accountEventTypes = ['notifications', 'counts', 'workspaces', 'editorAuth'] as const;
+export type AccountEventType = (typeof accountEventTypes)[number];
+
+/**
+ * The last changes that a client has received: a revision of each type, within an epoch. The epoch is empty if the user
+ * had no revisions.
+ */
+export type AccountCursor = {
+  readonly epoch: string;
+  readonly seen: Readonly<Record<AccountEventType, number>>;
+};
+
+const Revision = z.int().min(0);
+const Content = z.tuple([z.string(), Revision, Revision, Revision, Revision]);
+
+/** Formats a cursor as a string that is opaque to clients. */
+export function formatAccountCursor({ epoch, seen }: AccountCursor): string {
+  return encodeCursor([epoch, ...accountEventTypes.map((type) => seen[type])]);
+}
+
+/**
+ * Parses the cursor of the argument `after`.
+ * @throws {ValidationError} if it is not a cursor of `accountEvents`
+ */
+export function parseAccountCursor(cursor: string): AccountCursor {
+  const content = decodeCursor(Content, cursor);
+  if (content === undefined) {
+    const message = 'must be a cursor of `accountEvents`';
+    throw new ValidationError([{ path: ['after'], message, value: cursor }]);
+  }
+  const [epoch, notifications, counts, workspaces, editorAuth] = content;
+  return { epoch, seen: { notifications, counts, workspaces, editorAuth } };
+}
+
+/** Returns the cursor of a user's latest changes. */
+function getLatestAccountCursor(revisions: Revisions | undefined): AccountCursor {
+  const { epoch = '', notifications = 0, workspaces = 0, editorAuth = 0 } = revisions ?? {};
+  return { epoch, seen: { notifications, counts: notifications, workspaces, editorAuth } };
+}
+
+/**
+ * Returns whether a stream can continue after a cursor: it is of the current epoch, or of the time before the user's
+ * first change, and not ahead of the latest changes.
+ */
+export function canResume({ epoch, seen }: AccountCursor, latest: AccountCursor): boolean {
+  const isOfEpoch = epoch === latest.epoch || epoch === '';
+  return isOfEpoch && accountEventTypes.every((type) => seen[type] <= latest.seen[type]);
 }

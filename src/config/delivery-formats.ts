@@ -1,8 +1,7 @@
 import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { Secret } from '../values/secret.ts';
-import { connectionUrl } from './connection-url.ts';
-import { reject } from './formats.ts';
+import { connectionUrl, reject } from './formats.ts';
 
 /** A mailbox: display name, empty if there is none, and address. */
 export type Mailbox = { name: string; address: string };

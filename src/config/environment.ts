@@ -1,10 +1,10 @@
 import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
 import type { Secret } from '../values/secret.ts';
-import { connectionUrl } from './connection-url.ts';
 import { allowedHosts, appUrl, mailbox, smtpUrl, vapidKey, vapidSubject } from './delivery-formats.ts';
 import {
   bearerToken,
+  connectionUrl,
   encryptionKeys,
   isLoopback,
   jwks,

@@ -1,7 +1,6 @@
 import { p, Type } from '@mikro-orm/core';
-import type { Secret } from '../values/secret.ts';
+import { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
-import { SecretType } from './secret-type.ts';
 
 /** Column of an opaque ID of 1 to 255 characters, compared by code point regardless of the database's locale. */
 export const idColumn = () => p.string().length(255).collation('C');
@@ -28,5 +27,20 @@ class TimeType extends Type<Time, Time> {
   /** Otherwise MikroORM would convert the string to a `Date`. */
   override compareAsType(): string {
     return 'string';
+  }
+}
+
+/** The type of a text column that is a {@link Secret} in JavaScript, so that no row prints it. */
+export class SecretType extends Type<Secret | null, string | null> {
+  override convertToDatabaseValue(value: Secret | null): string | null {
+    return value?.reveal() ?? null;
+  }
+
+  override convertToJSValue(value: string | null): Secret | null {
+    return value === null ? null : new Secret(value);
+  }
+
+  override getColumnType(): string {
+    return 'text';
   }
 }

@@ -19,7 +19,7 @@ import {
   type UnknownRow,
 } from 'kysely';
 import { Secret } from '../values/secret.ts';
-import { SecretType } from './secret-type.ts';
+import { SecretType } from './columns.ts';
 
 /**
  * Lets statements use the names of entities and properties: `Notification` and `createdAt` become `notification` and

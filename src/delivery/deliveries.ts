@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import { defineBatchedRead } from '../database/batched-read.ts';
 import { getKysely } from '../database/database.ts';
 import { lifetime } from '../notifications/channel-decision.ts';
 import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
@@ -17,10 +18,7 @@ import { type ShownDelivery, selectShown, shownProperties } from './shown-delive
 export type NotificationKey = { userId: string; notificationId: string };
 
 /** Lists the deliveries of notifications, by channel. An unknown notification has none. */
-export function listDeliveries(
-  em: EntityManager,
-  keys: readonly NotificationKey[],
-): Promise<ShownDelivery[]> {
+function listDeliveries(em: EntityManager, keys: readonly NotificationKey[]): Promise<ShownDelivery[]> {
   const users = keys.map(({ userId }) => userId);
   const ids = keys.map(({ notificationId }) => notificationId);
   return getKysely(em)
@@ -109,4 +107,14 @@ export async function retryDeliveries(
     .where('Delivery.state', '=', 'failed')
     .executeTakeFirst();
   return Number(numUpdatedRows);
+}
+
+/** Reads the deliveries of a notification, by channel. Concurrent calls become one statement. */
+export const readDeliveries = defineBatchedRead<NotificationKey, ShownDelivery[]>(async (database, keys) => {
+  const found = Map.groupBy(await listDeliveries(database.fork(), keys), toText);
+  return keys.map((key) => found.get(toText(key)) ?? []);
+});
+
+function toText({ userId, notificationId }: NotificationKey): string {
+  return JSON.stringify([userId, notificationId]);
 }

@@ -7,8 +7,7 @@ import { NotificationChannelEnum } from '../notifications/notification-enums.gra
 import { UserNotification } from '../notifications/notification-type.graphql.ts';
 import type { SelectedNotification } from '../notifications/notifications.ts';
 import { UserRef } from '../users/user.graphql.ts';
-import { readDeliveries } from './batched-deliveries.ts';
-import { MAX_RETRIED, retryDeliveries } from './deliveries.ts';
+import { MAX_RETRIED, readDeliveries, retryDeliveries } from './deliveries.ts';
 import { shownDeliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
 import type { ShownDelivery } from './shown-deliveries.ts';
 

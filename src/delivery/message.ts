@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
 import type { NotificationKind } from '../notifications/notification.enums.ts';
 import { type AskUserQuestionOption, requirePayload } from '../notifications/payload.ts';
-import { toLine } from '../values/line.ts';
-import { truncate } from '../values/text.ts';
+import { toLine, truncate } from '../values/text.ts';
 import type { Time } from '../values/time.ts';
-import { breakLinks } from './break-links.ts';
 import type { Claim, DeliveryData } from './claim.ts';
 
 /** The text of a notification, as all channels send it. Plain text without formatting; each channel escapes it. */
@@ -133,4 +131,22 @@ function summarize(
       return { request: 'The task produced a response.', details: previewText || message };
     }
   }
+}
+
+/**
+ * What mail programs and chats recognize in plain text as a link:
+ *
+ * - a dot before a letter, as in `example.com`, `www.example`, `a@example.com`, and in the name of a file whose ending is
+ *   also a top-level domain. Browsers read the ideographic full stops as dots, and ignore invisible characters (Unicode,
+ *   UTS #46). No top-level domain begins with a digit, so versions such as 1.2.3 stay.
+ * - the dot in the middle of an IPv4 address
+ * - the colon after a scheme, as in `mailto:` or `tel:`
+ * - two slashes before a host, as in `https://` and in a Windows network path, `\\server`
+ */
+const LINK =
+  /(?<=\S)[.\u3002\uff0e\uff61](?=[^\s\p{Nd}\p{P}])|(?<=www)\.(?=\S)|(?<=\d\.\d+)\.(?=\d+\.\d)|(?<=[^\s\p{Nd}]):(?=\S)|[/\\]{2,}(?=\S)/giu;
+
+/** Breaks up links in text by spaces, which end a link in every client: `https: // example. com/a`. */
+function breakLinks(text: string): string {
+  return text.replace(LINK, '$& ');
 }

@@ -6,7 +6,7 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import { isDeliverable, isTarget, lifetime, mayQueue } from '../notifications/channel-decision.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
-import { selectFromKeys } from '../notifications/read-publications.ts';
+import { selectFromKeys } from '../notifications/publish-notifications.ts';
 import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import type { Delivery } from './delivery.entity.ts';

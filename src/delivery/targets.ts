@@ -3,7 +3,7 @@ import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
 import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { Run } from '../database/transaction.ts';
-import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
+import { createSubscriptionCipher } from '../encryption/bound-cipher.ts';
 import type { Log } from '../log.ts';
 import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';

@@ -11,7 +11,7 @@ import {
   toCountInput,
 } from '../database/page-across-users.ts';
 import { defineCount, definePageRead, type ReadParams } from '../database/read.ts';
-import type { CredentialCipher } from '../encryption/credential-cipher.ts';
+import type { CredentialCipher } from '../encryption/bound-cipher.ts';
 import type { Time } from '../values/time.ts';
 import type { CredentialState, ReauthReason } from './editor-auth.enums.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';

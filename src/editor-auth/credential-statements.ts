@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
-import type { CredentialOwner } from '../encryption/credential-cipher.ts';
+import type { CredentialOwner } from '../encryption/bound-cipher.ts';
 import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 import { credentialEventTypes } from '../platform-events/platform-event.enums.ts';
 import type { Time } from '../values/time.ts';

@@ -1,12 +1,16 @@
-import { memberRead, memberWrite } from '../auth/access.ts';
-import { builder, toEnumValues } from '../graphql/builder.ts';
+import { memberRead, memberStream, memberWrite } from '../auth/access.ts';
+import { builder, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { defineSingletonRef } from '../graphql/record-ref.ts';
+import { createSourceReader } from '../live/source.ts';
+import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
 import { UserRef } from '../users/user.graphql.ts';
 import { credentialFailureReasons, editorAuthMethodTypes, reauthReasons } from './editor-auth.enums.ts';
 import {
+  createEditorAuthSource,
   deleteCredential,
   type EditorAuth,
+  type EditorAuthEvent,
   readEditorAuth,
   readEditorAuthTogether,
   storeCredential,
@@ -167,5 +171,31 @@ builder.mutationField(deleteEditorAuthField, (t) =>
       audit(log, 'editor_credential.deleted', viewer.userId, viewer.userId);
       return { editorAuth };
     },
+  }),
+);
+
+export const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
+  description: 'A change of an editor connection.',
+  fields: (t) => ({
+    editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'The current status.' }),
+  }),
+});
+
+builder.subscriptionField('editorAuthEvents', (t) =>
+  t.field({
+    access: memberStream,
+    type: EditorAuthEventType,
+    description:
+      "Delivers the current status of a user's editor connection, then each new status. Intermediate ones may be skipped. The stream ends when the token expires.",
+    args: { userId: t.arg.id(userArgument) },
+    subscribe: (_root, { userId }, context) => {
+      const { database, cipher, viewer } = context;
+      const user = userId ?? viewer.userId;
+      return openStream(
+        context,
+        createSourceReader(database, user, createEditorAuthSource(database, cipher, user)),
+      );
+    },
+    resolve: (event) => event,
   }),
 );

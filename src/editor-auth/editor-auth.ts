@@ -1,13 +1,15 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { defineRowsOfUserRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import type { OfUsers } from '../database/page.ts';
 import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
 import { transaction } from '../database/transaction.ts';
-import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
+import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/bound-cipher.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
+import type { Source } from '../live/source.ts';
 import type { Time } from '../values/time.ts';
 import { clearPair, type EncryptedPair, recordFailure, storePair } from './credential-statements.ts';
 import type { CredentialFailureReason, EditorAuthMethodType, ReauthReason } from './editor-auth.enums.ts';
@@ -153,4 +155,28 @@ export async function encryptPair(
   const owner = { userId, version: randomUUIDv7() };
   const ciphertext = await cipher.encrypt(pair, owner);
   return { ...owner, ciphertext, keyId: cipher.currentKeyId, expiresAt, now };
+}
+
+/** The status of a credential after a change. */
+export type EditorAuthEvent = { editorAuth: EditorAuth; revision: number };
+
+/** The events of a user's credential: first the current status, then each status that differs from the last one. */
+export function createEditorAuthSource(
+  database: Database,
+  cipher: CredentialCipher,
+  userId: string,
+): Source<EditorAuthEvent> {
+  let last: EditorAuth | undefined;
+  return {
+    topic: 'editorAuth',
+    // Below the first revision, so that the current status is sent even if there never was a credential.
+    getStartRevision: () => -1,
+    async read(_after, revisions) {
+      const editorAuth = await readEditorAuth(database, cipher, userId);
+      const revision = revisions?.editorAuth ?? 0;
+      const events = isDeepStrictEqual(editorAuth, last) ? [] : [{ editorAuth, revision }];
+      last = editorAuth;
+      return { events, seen: revision };
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
-import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
+import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/bound-cipher.ts';
 import { ConflictError, NotFoundError, REDACTED } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Time } from '../values/time.ts';

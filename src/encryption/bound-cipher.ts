@@ -17,7 +17,7 @@ export type BoundCipher<Content, Owner> = {
 };
 
 /** A secret, which is a string in the encrypted JSON. */
-export const secretString = z.codec(z.string(), z.instanceof(Secret), {
+const secretString = z.codec(z.string(), z.instanceof(Secret), {
   decode: (text) => new Secret(text),
   encode: (secret) => secret.reveal(),
 });
@@ -30,7 +30,7 @@ const ENCRYPTION = 'A256GCM';
  * `describeOwner` returns the members of the protected header that bind a ciphertext to its owner. Their names differ
  * between kinds of content, so that no ciphertext can be decrypted as another kind.
  */
-export function createBoundCipher<Content, Owner>(
+function createBoundCipher<Content, Owner>(
   keys: EncryptionKeys,
   schema: z.ZodType<Content>,
   describeOwner: (owner: Owner) => Readonly<Record<string, string>>,
@@ -74,4 +74,42 @@ export function createBoundCipher<Content, Owner>(
       return schema.parse(JSON.parse(new TextDecoder().decode(plaintext)));
     },
   };
+}
+
+/** The tokens of an editor subscription. Without a refresh token, it cannot be refreshed. */
+export type TokenPair = { accessToken: Secret; refreshToken: Secret | null };
+
+/** The user and version that a ciphertext is bound to. */
+export type CredentialOwner = { userId: string; version: string };
+
+/** Encrypts and decrypts token pairs. */
+export type CredentialCipher = BoundCipher<TokenPair, CredentialOwner>;
+
+/** A secret or null. Null is an empty string in the encrypted JSON. */
+const secretOrEmpty = z.codec(z.string(), z.instanceof(Secret).nullable(), {
+  decode: (text) => (text === '' ? null : new Secret(text)),
+  encode: (secret) => secret?.reveal() ?? '',
+});
+
+const Pair = z.object({ accessToken: secretString, refreshToken: secretOrEmpty });
+
+/** Creates the cipher of token pairs. */
+export function createCredentialCipher(keys: EncryptionKeys): CredentialCipher {
+  return createBoundCipher(keys, Pair, ({ userId, version }) => ({ user: userId, version }));
+}
+
+/** Where push messages are sent and the keys that encrypt them: endpoint, public key and authentication secret. */
+export type PushTarget = { endpoint: Secret; p256dh: Secret; auth: Secret };
+
+/** The user and subscription that a ciphertext is bound to. */
+export type SubscriptionOwner = { userId: string; id: string };
+
+/** Encrypts and decrypts push subscriptions. */
+export type SubscriptionCipher = BoundCipher<PushTarget, SubscriptionOwner>;
+
+const Target = z.object({ endpoint: secretString, p256dh: secretString, auth: secretString });
+
+/** Creates the cipher of push subscriptions. */
+export function createSubscriptionCipher(keys: EncryptionKeys): SubscriptionCipher {
+  return createBoundCipher(keys, Target, ({ userId, id }) => ({ user: userId, subscription: id }));
 }

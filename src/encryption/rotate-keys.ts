@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EncryptionKeys } from '../config.ts';
 import { OperatorError } from '../errors/failure.ts';
-import { createCredentialCipher } from './credential-cipher.ts';
+import { createCredentialCipher, createSubscriptionCipher } from './bound-cipher.ts';
 import {
   countByOldKey,
   describeTable,
@@ -9,7 +9,6 @@ import {
   type KeyUse,
   rotateBatch,
 } from './rotate-ciphertexts.ts';
-import { createSubscriptionCipher } from './subscription-cipher.ts';
 
 const BATCH_SIZE = 100;
 

@@ -11,13 +11,14 @@ import {
   wholeNumberSchema,
 } from '../values/constraints.ts';
 import { findUnstorableParts } from '../values/json.ts';
-import { isLine, LINE_MESSAGE } from '../values/line.ts';
 import { Secret } from '../values/secret.ts';
 import {
   CREDENTIAL_CHARACTERS,
+  isLine,
   isLinkUrl,
   isStorableText,
   isWithinLength,
+  LINE_MESSAGE,
   MAX_LENGTH,
   TEXT_MESSAGE,
 } from '../values/text.ts';

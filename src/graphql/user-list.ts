@@ -1,11 +1,11 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { OwnedRecord } from '../auth/access.ts';
 import type { Context } from '../context.ts';
-import type { Listed } from '../database/page.ts';
+import { type Listed, MAX_COUNT } from '../database/page.ts';
 import type { UserList } from '../database/user-list.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
 import { type ListName, readEntityTag } from '../revisions/revisions.ts';
 import { type Connection, type ListedRecord, readConnection } from './connection.ts';
-import { limitNestedPage } from './nested-list.ts';
 import type { ListArguments } from './page-arguments.ts';
 import { findSelectedProperties } from './selected-fields.ts';
 
@@ -50,4 +50,25 @@ export function readUserList<Filter, Node extends ListedRecord>(
     readRecords: (page) => list.readTogether(database, { userId, query: { filter, page } }, selected),
     totalCount: () => list.countTogether(database, { userId, query: filter }),
   });
+}
+
+/** The maximum size of a page of a list inside another list, and its default size. */
+const MAX_NESTED_PAGE_SIZE = 20;
+
+/** The description of lists that may be inside others. */
+export const nestedPageNote = `In a list of users, \`first\` and \`last\` are at most ${MAX_NESTED_PAGE_SIZE}, which is the default, and \`totalCount\` is at most ${MAX_COUNT}.`;
+
+/**
+ * Returns the arguments of a page of a list inside another list, with the default page size.
+ * @throws {ValidationError} if the page is too large
+ */
+function limitNestedPage(args: ListArguments): ListArguments {
+  for (const name of ['first', 'last'] as const) {
+    const value = args[name];
+    if (value != null && value > MAX_NESTED_PAGE_SIZE) {
+      const message = `must be at most ${MAX_NESTED_PAGE_SIZE} in a list inside another list`;
+      throw new ValidationError([{ path: [name], message, value }]);
+    }
+  }
+  return args.last == null ? { ...args, first: args.first ?? MAX_NESTED_PAGE_SIZE } : args;
 }

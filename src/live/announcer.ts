@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
-import { type Announcement, formatPayloads } from './announcement.ts';
-import { createAnnouncingSession } from './announcing-session.ts';
-import type { Change, Hub } from './hub.ts';
+import { type Announcement, createAnnouncingSession, formatPayloads } from './announcement.ts';
+import type { Change, Hub, Topic } from './hub.ts';
 import { createReceiptCheck } from './receipt-check.ts';
 
 /** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
@@ -109,4 +108,17 @@ export function createAnnouncer(
       if (pending.size > 0) scheduleSend();
     }
   }
+}
+
+/** Sorts a user's changed records by revision, announces the last record, and returns all records. */
+export function announceRecords<Row extends { revision: number }>(
+  announce: Announce,
+  user: string,
+  topic: Topic,
+  changed: readonly Row[],
+): Row[] {
+  const records = changed.toSorted((a, b) => a.revision - b.revision);
+  const last = records.at(-1);
+  if (last !== undefined) announce({ user, topic, revision: last.revision });
+  return records;
 }

@@ -3,7 +3,7 @@ import { runAndCancel, transactionAndCancel } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { lockExisting } from '../database/transaction.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
-import { announceRecords } from '../live/announce-records.ts';
+import { announceRecords } from '../live/announcer.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';

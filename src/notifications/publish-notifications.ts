@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { DatabaseError } from 'pg';
-import type { Database } from '../database/database.ts';
-import type { Outbox } from '../database/outbox.ts';
+import type { Database, Tables } from '../database/database.ts';
+import type { Outbox, PublishedKeys } from '../database/outbox.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
 import { ConflictError, ValidationError } from '../errors/gateway-errors.ts';
 import type { ValidationIssue } from '../errors/issue.ts';
@@ -11,12 +13,11 @@ import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
 import { asksUser, findAnswerExcess } from './answers/answer.ts';
 import { findSlot } from './answers/slot.ts';
-import { listEnabled, listLeftToCaller } from './channel-decision.ts';
+import { isDeliverable, listEnabled, listLeftToCaller } from './channel-decision.ts';
 import { insertPublication, insertWithinBudget } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import { hasNotification } from './notifications.ts';
-import { readPublications } from './read-publications.ts';
 import { MAX_BYTES, OPEN_MESSAGE, removeForRoom, STORED_MESSAGE } from './task-budget.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
@@ -178,3 +179,21 @@ function createConflictError(request: PublishRequest | undefined, id: string): C
     issue,
   ]);
 }
+
+/** Selects from the notifications with the given users and IDs. */
+export function selectFromKeys(db: Pick<Kysely<Tables>, 'selectFrom'>, { param }: Params<PublishedKeys>) {
+  const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
+    ${param('users', 'text[]')}, ${param('ids', 'text[]')})`;
+  return db
+    .selectFrom(keys.as<'keys'>(sql`keys ("user", notification)`))
+    .innerJoin('Notification', (join) =>
+      join.onRef('Notification.userId', '=', 'keys.user').onRef('Notification.id', '=', 'keys.notification'),
+    );
+}
+
+/** Reads notifications by user and ID, and whether they may still be delivered. */
+export const readPublications = defineStatement((db, params: Params<PublishedKeys>) =>
+  selectFromKeys(db, params)
+    .selectAll('Notification')
+    .select(isDeliverable('Notification').as('isDeliverable')),
+);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { transactionAndCancel } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
-import { announceRecords } from '../live/announce-records.ts';
+import { announceRecords } from '../live/announcer.ts';
 import type { Time } from '../values/time.ts';
 import { isUnsettled } from './answers/settle-request.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
-import { incrementRevision } from '../revisions/increment-revision.ts';
+import { incrementRevision } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import type { Resolution } from './notification.enums.ts';

@@ -1,7 +1,7 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import type { Params } from '../database/statement.ts';
-import { incrementRevision } from '../revisions/increment-revision.ts';
+import { incrementRevision } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import { selectEventType, selectSettlement, settle } from './answers/settle-request.ts';
 import type { Resolution } from './notification.enums.ts';

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import type { Database, Tables } from '../database/database.ts';
 import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
-import type { UserRevision } from './user-revision.entity.ts';
+import type { UserRevision } from './revisions.entity.ts';
 
 /**
  * A user's revisions: one for notifications, one for workspaces, and one for the editor credential. A change of a record
@@ -79,4 +79,25 @@ export async function readEntityTag(database: Database, userId: string, list: Li
   const found = await findTag[list](database, { userId });
   if (found === undefined) throw new Error('An aggregate must return a row.');
   return found.tag;
+}
+
+/**
+ * Increments the user's revision of a list by the number of rows in a common table expression, if it has any. Returns
+ * `before`, the revision before the increment. The changed records get the revisions `before + 1`, `before + 2` and so
+ * on.
+ */
+export function incrementRevision(
+  db: Pick<Kysely<Tables>, 'updateTable'>,
+  list: ListName,
+  changed: string,
+  userId: RawBuilder<string>,
+) {
+  const rows = sql.table(changed);
+  const revision = sql.ref<number>(list);
+  return db
+    .updateTable('UserRevision')
+    .set(list, sql<number>`${revision} + (select count(*) from ${rows})`)
+    .where('userId', '=', userId)
+    .where(sql<boolean>`exists (select from ${rows})`)
+    .returning(sql<number>`${revision} - (select count(*) from ${rows})`.as('before'));
 }

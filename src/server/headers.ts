@@ -2,8 +2,7 @@ import cors from 'cors';
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { Log } from '../log.ts';
-import { toLine } from '../values/line.ts';
-import { truncate } from '../values/text.ts';
+import { toLine, truncate } from '../values/text.ts';
 import { createMalformedError } from './malformed-requests.ts';
 
 /** Sets security headers. The content security policy blocks everything; pages override it. */

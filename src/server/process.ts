@@ -89,7 +89,7 @@ async function openMigratedDatabase(config: Config, url: string): Promise<Databa
 
 async function registerMetrics(config: Config, registry: Registry, output: LogOutput): Promise<void> {
   if (config.metrics.kind === 'off') return;
-  const { registerLogMetrics } = await import('../metrics/log-metrics.ts');
+  const { registerLogMetrics } = await import('../metrics/process-metrics.ts');
   const { registerProcessMetrics } = await import('../metrics/process-metrics.ts');
   registerProcessMetrics(registry, version);
   registerLogMetrics(registry, output);

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { shownDeliveryStates } from '../delivery/delivery.enums.ts';
 import { type CredentialState, credentialStates } from '../editor-auth/editor-auth.enums.ts';
-import type { CredentialCipher } from '../encryption/credential-cipher.ts';
+import type { CredentialCipher } from '../encryption/bound-cipher.ts';
 import { notificationKinds, notificationStatuses } from '../notifications/notification.enums.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';

@@ -4,7 +4,7 @@ import { userTransaction } from '../database/transaction.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';
-import { UserRevision } from '../revisions/user-revision.entity.ts';
+import { UserRevision } from '../revisions/revisions.entity.ts';
 
 /** Whether any data of the user was stored, and whether an editor credential was. */
 export type UserDeletion = { deleted: boolean; hadCredential: boolean };

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getKysely } from '../database/database.ts';
 import { MAX_COUNT } from '../database/page.ts';
-import { UserRevision } from '../revisions/user-revision.entity.ts';
+import { UserRevision } from '../revisions/revisions.entity.ts';
 
 /** A user in the list. */
 export type ListedUser = { id: string };

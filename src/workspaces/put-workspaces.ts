@@ -2,9 +2,8 @@ import { sql } from 'kysely';
 import type { EntityNames } from '../database/entity-names.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
-import { announceRecords } from '../live/announce-records.ts';
-import type { ChangeDependencies } from '../live/announcer.ts';
-import { incrementRevision } from '../revisions/increment-revision.ts';
+import { announceRecords, type ChangeDependencies } from '../live/announcer.ts';
+import { incrementRevision } from '../revisions/revisions.ts';
 import { Secret } from '../values/secret.ts';
 import type { Workspace } from './workspace.entity.ts';
 

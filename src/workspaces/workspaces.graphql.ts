@@ -1,16 +1,19 @@
-import { accountRead } from '../auth/access.ts';
-import { builder, columnsOf, createRecordRef, toEnumValues } from '../graphql/builder.ts';
+import { accountRead, accountStream } from '../auth/access.ts';
+import { builder, columnsOf, createRecordRef, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { defineConnectionType, shortPageNote } from '../graphql/connection.ts';
 import { textWeight } from '../graphql/document-limits.ts';
-import { nestedPageNote } from '../graphql/nested-list.ts';
 import { countListPoints, definePageArguments, defineRestArguments } from '../graphql/page-arguments.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { type ListField, readUserList } from '../graphql/user-list.ts';
+import { findSelectedProperties, readBySubfields } from '../graphql/selected-fields.ts';
+import { type ListField, nestedPageNote, readUserList } from '../graphql/user-list.ts';
+import { createSourceReader } from '../live/source.ts';
+import { openStream } from '../live/stream.ts';
 import { UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isUuid, MAX_LENGTH } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
+import { createWorkspaceSource, type WorkspaceEvent } from './workspace-events.ts';
 import { type SelectedWorkspace, type WorkspaceFilter, workspaceList } from './workspaces.ts';
 
 /** The statuses of a workspace. */
@@ -154,5 +157,35 @@ builder.objectField(UserRef, workspacesField, (t) =>
     args: listArguments,
     resolve: (user, { filter, ...page }, context, info) =>
       readUserList(list, user, { filter: filter ?? {}, page }, context, info),
+  }),
+);
+
+export const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
+  description: 'A change of a workspace.',
+  fields: (t) => ({
+    workspaceId: t.exposeID('id', { description: "The workspace's ID." }),
+    workspace: t.expose('workspace', {
+      type: WorkspaceType,
+      nullable: true,
+      description: 'The workspace in its current state. `null` if it was deleted.',
+      extensions: readBySubfields,
+    }),
+  }),
+});
+
+builder.subscriptionField('workspaceEvents', (t) =>
+  t.field({
+    access: accountStream,
+    type: WorkspaceEventType,
+    description:
+      "Delivers all of a user's workspaces in their current state, then the new state of each workspace that changes. Intermediate states may be skipped. The stream ends when the token expires.",
+    args: { userId: t.arg.id(userArgument) },
+    subscribe: (_root, { userId }, context, info) => {
+      const { database, viewer } = context;
+      const user = userId ?? viewer.userId;
+      const source = createWorkspaceSource(database, user, findSelectedProperties(info));
+      return openStream(context, createSourceReader(database, user, source));
+    },
+    resolve: (event) => event,
   }),
 );

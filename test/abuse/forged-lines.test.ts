@@ -7,7 +7,7 @@ import type { DeliveryData } from '../../src/delivery/claim.ts';
 import { composeMail } from '../../src/delivery/email/mail.ts';
 import { describeMessage, type Message } from '../../src/delivery/message.ts';
 import { formatPayload } from '../../src/delivery/push/push-channel.ts';
-import { toLine } from '../../src/values/line.ts';
+import { toLine } from '../../src/values/text.ts';
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
 import { claim, data } from '../support/delivery-job.ts';
 

@@ -5,7 +5,7 @@ import { type Database, getKysely, openDatabase } from '../../src/database/datab
 import { userTransaction } from '../../src/database/transaction.ts';
 import { entities, revisionedEntities } from '../../src/entities.ts';
 import { NotificationPreference } from '../../src/notifications/preferences/preference.entity.ts';
-import { UserRevision } from '../../src/revisions/user-revision.entity.ts';
+import { UserRevision } from '../../src/revisions/revisions.entity.ts';
 import { Secret } from '../../src/values/secret.ts';
 import type { Time } from '../../src/values/time.ts';
 import { Workspace } from '../../src/workspaces/workspace.entity.ts';

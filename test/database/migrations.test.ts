@@ -11,7 +11,7 @@ import {
 } from '../../src/database/schema-compatibility.ts';
 import { readCredential } from '../../src/editor-auth/editor-auth.ts';
 import { storeRefreshedCredential } from '../../src/editor-auth/refresh-credential.ts';
-import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
+import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
 import { entities } from '../../src/entities.ts';
 import { OperatorError } from '../../src/errors/failure.ts';
 import { Secret } from '../../src/values/secret.ts';

@@ -6,8 +6,8 @@ import { type ChatTarget, createChatChannel } from '../../src/delivery/chat/chat
 import { formatMessage, formatSettledMessage } from '../../src/delivery/chat/chat-text.ts';
 import type { Message } from '../../src/delivery/message.ts';
 import type { AttemptOutcome } from '../../src/delivery/outcome.ts';
-import { toLine } from '../../src/values/line.ts';
 import { Secret } from '../../src/values/secret.ts';
+import { toLine } from '../../src/values/text.ts';
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
 import { type ChatAnswer, type ChatApi, startChatApi } from '../support/chat-api.ts';
 

@@ -10,8 +10,8 @@ import {
 } from '../../src/delivery/email/email-channel.ts';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
-import { toLine } from '../../src/values/line.ts';
 import { Secret } from '../../src/values/secret.ts';
+import { toLine } from '../../src/values/text.ts';
 import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
 import {

@@ -1,6 +1,6 @@
 import { createSecretKey, hash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createSubscriptionCipher } from '../../src/encryption/subscription-cipher.ts';
+import { createSubscriptionCipher } from '../../src/encryption/bound-cipher.ts';
 import { graphql } from '../support/client.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { createBrowser } from '../support/push-service.ts';

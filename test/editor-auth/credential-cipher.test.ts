@@ -2,8 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 import { expect, test } from 'vitest';
-import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
-import { createSubscriptionCipher } from '../../src/encryption/subscription-cipher.ts';
+import { createCredentialCipher, createSubscriptionCipher } from '../../src/encryption/bound-cipher.ts';
 import { Secret } from '../../src/values/secret.ts';
 
 const newKey = () => createSecretKey(randomBytes(32));

@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config.ts';
 import type { Context } from '../../src/context.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { createOutbox } from '../../src/delivery/queue.ts';
-import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
+import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
 import type { Operation } from '../../src/graphql/operation.ts';
 import { compile, isCompilable } from '../../src/graphql/plugins/compiled-execution.ts';
 import { validateDocument } from '../../src/graphql/plugins/documents.ts';

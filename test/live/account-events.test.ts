@@ -6,7 +6,7 @@ import {
   canResume,
   formatAccountCursor,
   parseAccountCursor,
-} from '../../src/account-events/account-cursor.ts';
+} from '../../src/account-events/account-events.ts';
 import { rest } from '../support/client.ts';
 import { renewEpochOf } from '../support/database.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { advisoryLocks } from '../../src/database/advisory-locks.ts';
-import { createStatisticsMetrics } from '../../src/metrics/statistics-metrics.ts';
+import { createStatisticsMetrics } from '../../src/metrics/state-metrics.ts';
 import { graphql, rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -5,8 +5,7 @@ import { type CancelDependencies, transactionAndCancel } from '../../database/ou
 import { defineStatement, type Params } from '../../database/statement.ts';
 import { defaultChannels } from '../../notifications/preferences/channels.ts';
 import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
-import { sendPage } from '../../pages/page.ts';
-import { renderTextPage } from '../../pages/text-page.ts';
+import { renderTextPage, sendPage } from '../../pages/page.ts';
 import { findRevisions } from '../../revisions/revisions.ts';
 import { type Time, toTime } from '../../values/time.ts';
 import { kindNames } from './mail.ts';

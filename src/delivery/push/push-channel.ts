@@ -1,6 +1,6 @@
 import { Agent } from 'node:https';
 import type { PushConfig } from '../../config.ts';
-import type { PushTarget } from '../../encryption/subscription-cipher.ts';
+import type { PushTarget } from '../../encryption/bound-cipher.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { toMilliseconds } from '../../values/time.ts';
 import type { Channel } from '../channel.ts';

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { defineStatement, type Params } from '../../database/statement.ts';
 import { transaction } from '../../database/transaction.ts';
 import { ConflictError } from '../../errors/gateway-errors.ts';
-import { incrementRevision } from '../../revisions/increment-revision.ts';
+import { incrementRevision } from '../../revisions/revisions.ts';
 import type { Notification } from '../notification.entity.ts';
 import { findNotification } from '../notifications.ts';
 import type { NotificationDependencies } from '../publish-notifications.ts';

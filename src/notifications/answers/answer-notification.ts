@@ -5,7 +5,7 @@ import { defineStatement, type Params } from '../../database/statement.ts';
 import { lockExisting } from '../../database/transaction.ts';
 import { ConflictError, NotFoundError, ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
-import { incrementRevision } from '../../revisions/increment-revision.ts';
+import { incrementRevision } from '../../revisions/revisions.ts';
 import type { Time } from '../../values/time.ts';
 import type { Notification } from '../notification.entity.ts';
 import type { Resolution } from '../notification.enums.ts';

@@ -1,6 +1,21 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { idColumn } from '../database/columns.ts';
 
+export const DatabaseEpochSchema = defineEntity({
+  name: 'DatabaseEpoch',
+  tableName: 'database_epoch',
+  properties: {
+    /** Always true, so that the table has one row. */
+    isOnly: p.boolean().primary().default(true),
+    /** Replaced after a restore, so that revisions from before it are invalid. */
+    epoch: p.uuid(),
+  },
+  checks: [{ name: 'database_epoch_one_row', expression: '"is_only"' }],
+});
+
+class DatabaseEpoch extends DatabaseEpochSchema.class {}
+DatabaseEpochSchema.setClass(DatabaseEpoch);
+
 export const UserRevisionSchema = defineEntity({
   name: 'UserRevision',
   tableName: 'user_revision',
