@@ -1,6 +1,5 @@
-import { ContactSchema } from './delivery/contact.entity.ts';
+import { ContactSchema, PushSubscriptionSchema } from './delivery/contact.entity.ts';
 import { DeliverySchema } from './delivery/delivery.entity.ts';
-import { PushSubscriptionSchema } from './delivery/push-subscription.entity.ts';
 import { EditorCredentialSchema } from './editor-auth/editor-credential.entity.ts';
 import { NotificationSchema, TaskResolutionSchema } from './notifications/notification.entity.ts';
 import { NotificationPreferenceSchema } from './notifications/preferences/preference.entity.ts';

@@ -29,7 +29,7 @@ import './notifications/preferences/preferences.graphql.ts';
 import './platform-feed/platform-feed.graphql.ts';
 import './statistics/statistics.graphql.ts';
 import './users/users.graphql.ts';
-import './users/delete-user.graphql.ts';
+import './users/users.graphql.ts';
 import './workspaces/delete-workspace.graphql.ts';
 import './workspaces/platform-workspaces.graphql.ts';
 import './workspaces/put-workspaces.graphql.ts';

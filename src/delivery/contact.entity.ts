@@ -18,3 +18,27 @@ export const ContactSchema = defineEntity({
 
 export class Contact extends ContactSchema.class {}
 ContactSchema.setClass(Contact);
+
+export const PushSubscriptionSchema = defineEntity({
+  name: 'PushSubscription',
+  tableName: 'push_subscription',
+  properties: {
+    userId: idColumn().primary(),
+    /** The SHA-256 hash of the endpoint, base64url. */
+    id: idColumn().primary(),
+    /** The host of the push service. */
+    host: textColumn(),
+    /** The endpoint and the keys, encrypted. */
+    ciphertext: textColumn(),
+    /** The ID of the key that encrypted `ciphertext`. */
+    keyId: textColumn(),
+    createdAt: timeColumn(),
+    updatedAt: timeColumn(),
+  },
+  indexes: [{ name: 'push_subscription_key', properties: ['keyId'] }],
+  // A browser that is shared by several users receives the messages of the last user who registered it.
+  uniques: [{ name: 'push_subscription_endpoint', properties: ['id'] }],
+});
+
+export class PushSubscription extends PushSubscriptionSchema.class {}
+PushSubscriptionSchema.setClass(PushSubscription);

@@ -7,9 +7,9 @@ import { type CancelDependencies, userTransactionAndCancel } from '../database/o
 import { createSubscriptionCipher, type PushTarget } from '../encryption/bound-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
 import type { Time } from '../values/time.ts';
+import { PushSubscription } from './contact.entity.ts';
 import { formatPublicKey } from './push/encryption.ts';
 import { findEndpointIssue } from './push/endpoint.ts';
-import { PushSubscription } from './push-subscription.entity.ts';
 
 /** Creates what registering push subscriptions requires; null if push is not configured. */
 export function createPushRegistration(

@@ -6,9 +6,8 @@ import { parseEventCursor } from '../revisions/event-cursor.ts';
 import { type DismissFilter, dismissNotification, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
-import { NotificationUnion } from './notification-type.graphql.ts';
+import { changedList, NotificationUnion, readForReply, replyLimit } from './notification-type.graphql.ts';
 import type { SelectedNotification } from './notifications.ts';
-import { changedList, readForReply, replyLimit } from './read-for-reply.graphql.ts';
 import { restoreNotification } from './restore-notification.ts';
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {

@@ -4,6 +4,7 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import { lockExisting } from '../database/transaction.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { announceRecords } from '../live/announcer.ts';
+import { type EventInput, recordEvents } from '../platform-events/insert-events.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
@@ -11,7 +12,6 @@ import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 import { findNotification } from './notifications.ts';
 import type { NotificationDependencies } from './publish-notifications.ts';
-import { type EventInput, recordEvents } from './record-events.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** The second attempt sees every notification that was committed during the first. */

@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
+import { recordEvents } from '../platform-events/insert-events.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import {
@@ -13,7 +14,6 @@ import {
 import { decideChannels } from './channel-decision.ts';
 import type { Notification } from './notification.entity.ts';
 import { draftContent, type NotificationDraft } from './notification-draft.ts';
-import { recordEvents } from './record-events.ts';
 import { isWithinBudget, selectTaskCode } from './task-budget.ts';
 import { changeTime } from './update-with-revisions.ts';
 

@@ -3,6 +3,7 @@ import { accountRead } from '../auth/access.ts';
 import type { Context } from '../context.ts';
 import { builder, columnsOf, createRecordInterfaceRef, createRecordRef } from '../graphql/builder.ts';
 import { contentWeight, textWeight } from '../graphql/document-limits.ts';
+import { MAX_PAGE_SIZE } from '../graphql/page-arguments.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { MAX_LENGTH } from '../values/text.ts';
@@ -16,7 +17,7 @@ import {
   NotificationStatusEnum,
   ResolutionEnum,
 } from './notification-enums.graphql.ts';
-import type { SelectedNotification } from './notifications.ts';
+import { notificationList, type SelectedNotification } from './notifications.ts';
 import { PlanRequested, QuestionRequested, TaskResult } from './payload.graphql.ts';
 import { requirePayload } from './payload.ts';
 
@@ -190,3 +191,21 @@ export const NotificationUnion = builder.unionType('Notification', {
   types: Object.values(types),
   resolveType: ({ kind }: SelectedNotification) => types[kind].name,
 });
+
+/** Describes which of the changed notifications a mutation returns. */
+export const replyLimit = `at most ${MAX_PAGE_SIZE}`;
+
+/** The maximum length of a list of changed notifications, for the cost of a document. */
+export const changedList = { listLength: MAX_PAGE_SIZE };
+
+/** Reads notifications that a mutation changed, oldest first, with the selected properties. */
+export async function readForReply(
+  { database }: Context,
+  userId: string,
+  ids: readonly string[],
+  info: GraphQLResolveInfo,
+): Promise<readonly SelectedNotification[]> {
+  if (ids.length === 0) return [];
+  const page = { backwards: true, limit: MAX_PAGE_SIZE };
+  return notificationList.read(database, userId, { filter: { ids }, page }, findSelectedProperties(info));
+}

@@ -39,7 +39,7 @@ export const NotificationSchema = defineEntity({
     dismissedAt: timeColumn().strictNullable(),
     /**
      * At most one notification of a task, kind and slot is active. `''` is the slot of the task and kind; a publication
-     * that supersedes less has a slot of its own: see answers/slot.ts.
+     * that supersedes less has a slot of its own: see `findSlot`.
      */
     slot: textColumn().default(''),
     requestState: enumColumn(requestStates).default('none'),

@@ -6,18 +6,19 @@ import type { Outbox, PublishedKeys } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
 import { ConflictError, ValidationError } from '../errors/gateway-errors.ts';
-import type { ValidationIssue } from '../errors/issue.ts';
+import type { Path, ValidationIssue } from '../errors/issue.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import { findExcess } from '../values/constraints.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
+import type { SupersedeScope } from './answers/answer.enums.ts';
 import { asksUser, findAnswerExcess } from './answers/answer.ts';
-import { findSlot } from './answers/slot.ts';
 import { isDeliverable, listEnabled, listLeftToCaller } from './channel-decision.ts';
 import { insertPublication, insertWithinBudget } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import { hasNotification } from './notifications.ts';
+import type { NotificationPayload } from './payload.ts';
 import { MAX_BYTES, OPEN_MESSAGE, removeForRoom, STORED_MESSAGE } from './task-budget.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
@@ -197,3 +198,19 @@ export const readPublications = defineStatement((db, params: Params<PublishedKey
     .selectAll('Notification')
     .select(isDeliverable('Notification').as('isDeliverable')),
 );
+
+/**
+ * Returns the slot of a publication: one for the task and kind, one for each tool call, or one of its own.
+ * @throws {ValidationError} for `tool_call` without a tool ID in the payload
+ */
+function findSlot(
+  supersedes: SupersedeScope,
+  { id, payload }: { id: string; payload: NotificationPayload },
+  path: Path,
+): string {
+  if (supersedes === 'task_and_kind') return '';
+  if (supersedes === 'nothing') return `id:${id}`;
+  if ('toolId' in payload) return `tool:${payload.toolId}`;
+  const message = 'must not be TOOL_CALL, because the payload has no tool ID';
+  throw new ValidationError([{ path: [...path, 'supersedes'], message, value: 'TOOL_CALL' }]);
+}

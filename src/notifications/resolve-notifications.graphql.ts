@@ -5,9 +5,8 @@ import { builder } from '../graphql/builder.ts';
 import { idRule, maxItems, notAheadRule } from '../graphql/rules.ts';
 import { readBySubfields } from '../graphql/selected-fields.ts';
 import { NotificationKindEnum, ResolveReasonEnum } from './notification-enums.graphql.ts';
-import { NotificationUnion } from './notification-type.graphql.ts';
+import { changedList, NotificationUnion, readForReply, replyLimit } from './notification-type.graphql.ts';
 import type { SelectedNotification } from './notifications.ts';
-import { changedList, readForReply, replyLimit } from './read-for-reply.graphql.ts';
 import { type ResolveFilter, resolveNotifications } from './resolve-notifications.ts';
 
 /** The maximum number of IDs of a call. */

@@ -2,11 +2,11 @@ import { sql } from 'kysely';
 import { transactionAndCancel } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { announceRecords } from '../live/announcer.ts';
+import type { EventInput } from '../platform-events/insert-events.ts';
 import type { Time } from '../values/time.ts';
 import { isUnsettled } from './answers/settle-request.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
 import type { NotificationDependencies } from './publish-notifications.ts';
-import type { EventInput } from './record-events.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**

@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
+import { type EventInput, recordEvents } from '../platform-events/insert-events.ts';
 import { incrementRevision } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import type { Resolution } from './notification.enums.ts';
 import { findNotification } from './notifications.ts';
 import type { NotificationDependencies } from './publish-notifications.ts';
-import { type EventInput, recordEvents } from './record-events.ts';
 import { changeTime } from './update-with-revisions.ts';
 
 /**

@@ -1,11 +1,11 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import type { Params } from '../database/statement.ts';
+import { type EventInput, recordEvents } from '../platform-events/insert-events.ts';
 import { incrementRevision } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import { selectEventType, selectSettlement, settle } from './answers/settle-request.ts';
 import type { Resolution } from './notification.enums.ts';
-import { type EventInput, recordEvents } from './record-events.ts';
 
 /** The condition for the notifications to change. */
 type Condition = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;

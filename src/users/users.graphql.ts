@@ -1,13 +1,15 @@
 import { z } from 'zod';
-import { platformRead } from '../auth/access.ts';
+import { platform, platformRead } from '../auth/access.ts';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
 import { describeCount, PageInfo } from '../graphql/connection.ts';
 import { DEFAULT_PAGE_SIZE, defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform } from '../graphql/platform.ts';
 import { boundedText } from '../graphql/rules.ts';
+import { audit } from '../log.ts';
 import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import { isId, MAX_LENGTH } from '../values/text.ts';
+import { deleteUser } from './delete-user.ts';
 import { type UserNode, UserRef } from './user.graphql.ts';
 import { countUsers, type ListedUser, listUsers } from './users.ts';
 
@@ -100,3 +102,32 @@ function readPosition(cursor: string): string {
   if (id !== undefined) return id;
   throw new ValidationError([{ path: ['after'], message: 'must be a cursor of this list', value: cursor }]);
 }
+
+const DeleteUserInput = builder.inputType('DeleteUserInput', {
+  description: 'The user to delete.',
+  fields: (t) => ({ userId: t.id({ required: true, description: "The user's ID." }) }),
+});
+
+const DeleteUserPayload = builder.objectRef<{ deleted: boolean }>('DeleteUserPayload').implement({
+  description: "Result of deleting a user's data.",
+  fields: (t) => ({
+    deleted: t.exposeBoolean('deleted', { description: '`false` if no data of the user was stored.' }),
+  }),
+});
+
+builder.mutationField('deleteUser', (t) =>
+  t.field({
+    access: platform('platform:admin'),
+    type: DeleteUserPayload,
+    nullable: true,
+    description: "Deletes all data of a user and ends the user's live streams. This cannot be undone.",
+    args: { input: t.arg({ type: DeleteUserInput, required: true, description: 'The user to delete.' }) },
+    resolve: async (_root, { input: { userId } }, context) => {
+      const { viewer, log } = context;
+      const { deleted, hadCredential } = await deleteUser(context, userId);
+      if (hadCredential) audit(log, 'editor_credential.deleted', viewer.userId, userId);
+      audit(log, 'user.deleted', viewer.userId, userId);
+      return { deleted };
+    },
+  }),
+);
