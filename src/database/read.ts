@@ -50,9 +50,12 @@ export function defineListRead<Input extends object, Row extends QueryResultRow>
     read(database, 'short', input, selected);
 }
 
+/** The longest page that counts as short: one of GraphQL, and the record that shows whether another follows. */
+const MAX_SHORT_PAGE = 101;
+
 /**
  * Defines a read of a page of a list. It runs on the connections for short reads, unless it may take long, because it
- * skips records or is a part of a long list, or if `isLong` returns true.
+ * has or skips many records or is a part of a long list, or if `isLong` returns true.
  */
 export function definePageRead<Input extends PageOptions, Row extends QueryResultRow>(
   build: Build<Input, Row>,
@@ -60,13 +63,17 @@ export function definePageRead<Input extends PageOptions, Row extends QueryResul
 ) {
   const read = prepare(build);
   return (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
-    const connection =
-      input.isPart || input.offset !== undefined || isLong(input, selected) ? 'long' : 'short';
-    return read(database, connection, input, selected);
+    const { isPart, offset, limit = 0 } = input;
+    const takesLong = isPart || offset !== undefined || limit > MAX_SHORT_PAGE || isLong(input, selected);
+    return read(database, takesLong ? 'long' : 'short', input, selected);
   };
 }
 
-type PageOptions = object & { isPart?: boolean | undefined; offset?: number | undefined };
+type PageOptions = object & {
+  isPart?: boolean | undefined;
+  offset?: number | undefined;
+  limit?: number | undefined;
+};
 
 /** Defines a count. Runs on the connections for long reads, because it reads every row that it counts. */
 export function defineCount<Input extends object>(build: Build<Input, { count: number }>) {
