@@ -29,14 +29,14 @@ const COLLECT_MS = 10;
 
 /**
  * Starts to send. Each round finds due deliveries, oldest first, and claims as many as can be sent at once, so that none
- * waits while its lease runs. What must wait for its user or its provider is due again later, so that no claim reads a
- * backlog twice.
+ * waits while its lease runs. Most of what must wait for its user or its provider is due again later, so that no claim
+ * reads a backlog twice.
  */
 export function startSender(options: DeliveryOptions): Sender {
   const { database, channels, log } = options;
   const running = new Map<Promise<void>, Claim>();
   const choose = createChoice(options.providers);
-  /** The channels in which the last claim found deliveries that must wait, behind which others may be due. */
+  /** The channels in which the last claim left places free although it found more that is due. */
   const crowded = new Set<DeliveryChannel>();
   let isStopping = false;
   let sleep = new AbortController();
@@ -69,7 +69,7 @@ export function startSender(options: DeliveryOptions): Sender {
         const isFull = due.length === maximum;
         const choice = choose({ due, running: sending, limits, isFull, now: claimedAt });
         if (isFull) sleepMs = 0;
-        if (isFull && choice.later.length > 0) crowded.add(channel);
+        if (choice.chosen.length < Math.min(free, due.length)) crowded.add(channel);
         else crowded.delete(channel);
         return choice;
       });

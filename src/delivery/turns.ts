@@ -3,7 +3,13 @@ import type { ChannelLimits } from './channel.ts';
 import type { Choice, Claim, DueDelivery } from './claim.ts';
 import type { Providers } from './providers.ts';
 
-/** The minimum time that a delivery waits which must wait for another message. */
+/**
+ * The maximum number of found deliveries that stay due although they must wait for a running message, whose end wakes
+ * the sender. They last until the others are due again, so that the sender never idles.
+ */
+const MAX_STAYING = 100;
+
+/** The minimum time after which the others that wait for a running message are due again. */
 const WAIT_MS = 250;
 
 /** How much later each further delivery is due that waits for the same, so that they do not come back together. */
@@ -28,8 +34,8 @@ export type ChoiceInput = {
 
 /**
  * Chooses which of the due deliveries of a channel are sent now, the oldest first: as many as the channel allows at
- * once, of each user and of each provider. Those found before that must wait are due again one after another, those of
- * a paused provider after its pause.
+ * once, of each user and of each provider. Of those found before that must wait, those of a paused provider are due
+ * again after its pause, and the others, except for the oldest, a little later, one after another.
  */
 export type Choose = (input: ChoiceInput) => Choice;
 
@@ -45,6 +51,7 @@ export function createChoice(providers: Providers): Choose {
   return ({ due, running, limits, isFull, now }) => {
     const choice: Choice = { chosen: [], later: [] };
     const sent = [...running];
+    let staying = 0;
     const candidates = due.map((delivery) => {
       const provider = providers(delivery.channel, delivery.provider);
       return { delivery, provider, isSuspect: provider.isSuspect(delivery.userId) };
@@ -57,6 +64,10 @@ export function createChoice(providers: Providers): Choose {
       const ofUser = sent.filter((one) => one.userId === userId).length;
       const ofProvider = sent.filter((one) => one.provider === name).length;
       const wait = (waitsFor: string, earliest: number) => {
+        if (earliest <= now && staying < MAX_STAYING) {
+          staying += 1;
+          return;
+        }
         const at = findDueTime(`${channel} ${waitsFor}`, Math.max(earliest, now + WAIT_MS));
         choice.later.push({ delivery, seconds: (at - now) / 1000 });
       };

@@ -177,13 +177,8 @@ describe('a pause of a host', () => {
   test('is followed by one message at a time, first of a user who has not failed', () => {
     const { host, record, recordAll, chooseAmong } = createHost();
     recordAll(5, pauseProvider('503'), -10_000);
-    expect(chooseAmong(['user-1', 'other', 'another'], 0)).toEqual({
-      chosen: ['other'],
-      later: [
-        { user: 'another', seconds: expect.closeTo(0.25, 1) },
-        { user: 'user-1', seconds: expect.closeTo(0.25, 1) },
-      ],
-    });
+    // The end of this message wakes the sender, so the others stay due.
+    expect(chooseAmong(['user-1', 'other', 'another'], 0)).toEqual({ chosen: ['other'], later: [] });
     expect(chooseAmong(['other'], 0, { running: 1 }).chosen).toEqual([]);
     // Another user's message may be due, too, behind those that the claim has found.
     expect(chooseAmong(['user-1'], 0, { isFull: true }).chosen).toEqual([]);
@@ -207,6 +202,14 @@ describe('a pause of a host', () => {
     // What is found again does not come back earlier.
     expect(chooseAmong(['another'], 1).later[0]?.seconds).toBeCloseTo(end + 1, 2);
   });
+});
+
+test('of the messages that wait for running ones, the oldest 100 stay due, so that none idles', () => {
+  const { chosen, later } = createHost().chooseAmong(Array(1000).fill('many'), 0);
+  expect(chosen).toHaveLength(limits.concurrencyPerUser);
+  expect(later).toHaveLength(1000 - limits.concurrencyPerUser - 100);
+  expect(later[0]?.seconds).toBeCloseTo(0.25, 2);
+  expect(later.at(-1)?.seconds).toBeCloseTo(0.25 + later.length / 1000, 2);
 });
 
 describe('a subscription that is refused repeatedly', () => {
