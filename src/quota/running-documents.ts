@@ -4,19 +4,22 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 export const FREE_COST = 400;
 
 /**
- * What the documents of one caller may cost that run at once, unless it is a single one. A document that costs more is
+ * What the documents of each kind of one caller may cost that run at once, unless it is a single one. A document that costs more is
  * large. A page of 40 notifications with all fields is not.
  */
 const MAX_CALLER_COST = 8000;
 
+/** A document that costs at most this much is small. A page of 20 notifications with their payloads is. */
+const MAX_SMALL_COST = 1500;
+
 /** What the large documents of all callers may cost together: one that costs as much as a document may. */
 const MAX_LARGE_COST = 25_000;
 
-/** What the others may cost together. Ten callers who do not read their replies leave room for further ones. */
+/** What the small ones, or the others, may cost together. Ten callers who read no reply leave room for further ones. */
 const MAX_OTHER_COST = 100_000;
 
-/** What the documents of either kind may cost that read and format at once. The replies of the others are being sent. */
-const MAX_READING_COST = 16_000;
+/** What the documents of each kind may cost that read and format at once. The replies of the others are being sent. */
+const MAX_READING_COST = 8000;
 
 /** A document that costs at most this much is formatted at once. */
 const MAX_WHOLE_COST = 4000;
@@ -37,17 +40,18 @@ type Reply = { errors?: unknown; data?: object | null | undefined };
 
 /**
  * Limits what the documents cost whose records and replies are in memory at once. A document counts until its reply is
- * sent. Further ones wait in turn. Large documents take turns among themselves, so that they delay no others.
+ * sent. Further ones wait in turn. Small documents, large ones and the others take turns among themselves, so that they
+ * delay none of another kind.
  */
 export class RunningDocuments {
   readonly #large = new CostSemaphore(MAX_LARGE_COST);
+  readonly #small = new CostSemaphore(MAX_OTHER_COST);
   readonly #others = new CostSemaphore(MAX_OTHER_COST);
   #turn = Promise.resolve();
 
   /** Waits until a document may run. Returns `undefined` if it has waited too long or its caller has left. */
   async admit(callerId: string, cost: number, onLeave: OnLeave): Promise<RunningDocument | undefined> {
-    const semaphore = cost > MAX_CALLER_COST ? this.#large : this.#others;
-    const endReading = await semaphore.acquire(callerId, cost, onLeave);
+    const endReading = await this.#semaphoreFor(cost).acquire(callerId, cost, onLeave);
     if (endReading === undefined) return undefined;
     return {
       format: (reply) => {
@@ -58,15 +62,25 @@ export class RunningDocuments {
     };
   }
 
-  /** Formats one root field of one reply in each turn of the event loop. */
+  #semaphoreFor(cost: number): CostSemaphore {
+    if (cost > MAX_CALLER_COST) return this.#large;
+    return cost > MAX_SMALL_COST ? this.#others : this.#small;
+  }
+
+  /**
+   * Formats one root field of one reply in each turn of the event loop. Concatenated strings are copied once, when the
+   * reply is sent.
+   */
   async #formatInTurns({ errors, data }: Reply): Promise<string> {
-    const members: string[] = [];
+    let text = `{${errors === undefined ? '' : `"errors":${JSON.stringify(errors)},`}"data":{`;
+    let separator = '';
     for (const [name, value] of Object.entries(data ?? {})) {
       this.#turn = this.#turn.then(() => nextTurn());
       await this.#turn;
-      members.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+      text += `${separator}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+      separator = ',';
     }
-    return `{${errors === undefined ? '' : `"errors":${JSON.stringify(errors)},`}"data":{${members.join(',')}}}`;
+    return `${text}}}`;
   }
 }
 

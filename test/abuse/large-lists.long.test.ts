@@ -56,10 +56,11 @@ const content = '... on PlanRequestedNotification { payload { input } }';
 const repeat = (count: number, make: (index: number) => string) =>
   `{ ${Array.from({ length: count }, (_, index) => `a${index}: ${make(index)}`).join(' ')} }`;
 
-/** Documents that cost as much as a document may, and one that costs as much as one that is not large. */
+/** Large documents, which cost as much as a document may, and pages of the other kinds. */
 const documents = {
   'twenty lists': repeat(20, () => `notifications(first: 19) { nodes { ${content} } }`),
   'four pages': repeat(4, () => `notifications(first: 96) { nodes { ${content} } }`),
+  'a small page': repeat(1, () => `notifications(first: 20) { nodes { ${content} } }`),
   'a page': repeat(1, () => `notifications(first: ${NUMBER}) { nodes { ${content} } }`),
 };
 type Name = keyof typeof documents;
@@ -73,6 +74,8 @@ test.each<[Name, string]>([
   ['four pages', 'values'],
   ['a page', 'text'],
   ['a page', 'values'],
+  ['a small page', 'text'],
+  ['a small page', 'values'],
 ])(
   '200 callers of 10 users who request %s (%s) neither exhaust the memory nor delay another user',
   async (name, kind) => {
