@@ -4,8 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 export const FREE_COST = 400;
 
 /**
- * What the documents of each kind of one caller may cost that run at once, unless it is a single one. A document that costs more is
- * large. A page of 40 notifications with all fields is not.
+ * What the documents of each kind of one caller may cost that run at once, unless it is a single one. A document that
+ * costs more is large. A page of 40 notifications with all fields is not.
  */
 const MAX_CALLER_COST = 8000;
 

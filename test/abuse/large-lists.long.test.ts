@@ -93,7 +93,8 @@ test.each<[Name, string]>([
     for (const { status } of result) expect([200, 429]).toContain(status);
     expect(served.length).toBeGreaterThan(0);
     expect(Math.max(...served.map(({ bytes }) => bytes))).toBeLessThan(26 * MIB);
-    expect(memoryMiB).toBeLessThan(512);
+    // A large document has up to 400 of the records, which leave garbage of five times their text.
+    expect(memoryMiB).toBeLessThan(name.endsWith('page') ? 512 : 1024);
     expect(p99Ms).toBeLessThan(1000);
   },
   180_000,
