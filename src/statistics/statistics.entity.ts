@@ -24,7 +24,7 @@ export const StatisticsSchema = defineEntity({
     counts: p.json<Counts>().strictNullable(),
     /** The counts are those of the changes that were committed before this time. */
     asOf: timeColumn().strictNullable(),
-    /** When the records are counted next. Whoever counts them postpones it first, so that nobody else does. */
+    /** When the records are counted next. The process that counts them postpones it first, so that no other does. */
     dueAt: timeColumn().defaultRaw('now()'),
   },
   checks: [{ name: 'statistics_one_row', expression: '"is_only"' }],

@@ -19,16 +19,18 @@ import { toPublicMessage } from '../public-messages.ts';
 /** Masks the errors of all replies, also of requests that were not executed. */
 export function useMasking(): GatewayPlugin {
   return {
-    async onResultProcess({ result, setResult, serverContext: { res } }) {
+    onResultProcess({ result, setResult, serverContext: { res } }) {
       if (Array.isArray(result) || Symbol.asyncIterator in result) return;
       // The prepared reply to introspection.
       if (result.stringify) return;
       const context = contextOf(res);
       const { reply, httpErrors } = maskResult(result, context);
       const running = reply.data == null ? undefined : context.runningDocument;
-      const text = running ? await running.format(reply) : JSON.stringify(reply);
+      const text = running ? running.format(reply) : JSON.stringify(reply);
       // Yoga reads status and headers from the errors. It would serialize copies of them, without `locations`.
-      setResult({ ...(httpErrors.length > 0 && { errors: httpErrors }), stringify: () => text });
+      const show = (text: string) =>
+        setResult({ ...(httpErrors.length > 0 && { errors: httpErrors }), stringify: () => text });
+      return typeof text === 'string' ? show(text) : text.then(show);
     },
   };
 }
