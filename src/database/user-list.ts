@@ -1,6 +1,13 @@
 import { defineListsOfUsersRead } from './batched-read.ts';
 import type { Database } from './database.ts';
-import { type CountsInput, type Listed, MAX_COUNT, type OfUsers, type Page, type PageInput } from './page.ts';
+import {
+  type CountsInput,
+  type Listed,
+  MAX_COUNT,
+  type OneOrMore,
+  type Page,
+  type PageInput,
+} from './page.ts';
 
 /** The list of a user's records, and how it is read. */
 export type UserList<Filter, Row> = {
@@ -25,7 +32,7 @@ export type ListQuery<Filter> = { filter: Filter; page: Page };
 /** The statements of a list. Each reads for several users. */
 type Statements<Filter, Input, Row> = {
   toInput(filter: Filter, page: Page): Input;
-  readPages(database: Database, input: Input & OfUsers, selected?: Selection): Promise<Row[]>;
+  readPages(database: Database, input: Input & OneOrMore, selected?: Selection): Promise<Row[]>;
   readCounts(database: Database, input: Input & CountsInput): Promise<{ owner: string; count: number }[]>;
 };
 
@@ -42,9 +49,9 @@ export function defineUserList<Filter, Input extends PageInput, Row extends List
   );
   return {
     read: (database, userId, { filter, page }, selected) =>
-      readPages(database, { ...toInput(filter, page), users: [userId] }, selected),
+      readPages(database, { ...toInput(filter, page), user: userId, users: undefined }, selected),
     readTogether: defineListsOfUsersRead((database, users, { filter, page }: ListQuery<Filter>, selected) =>
-      readPages(database, { ...toInput(filter, page), users }, selected),
+      readPages(database, { ...toInput(filter, page), user: undefined, users }, selected),
     ),
     async count(database, userId, filter) {
       const [counted] = await countFor(database, [userId], filter);

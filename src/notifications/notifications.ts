@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import {
   type CountsInput,
-  type OfUsers,
+  type OneOrMore,
+  ownerOfPage,
   type Page,
   type PageInput,
   selectCounts,
@@ -56,16 +56,16 @@ export const notificationList = defineUserList({
     ...toPageInput(limitToTimes(page, filter)),
   }),
   readPages: definePageRead(
-    (db, params: ReadParams<ListInput & OfUsers>) => {
+    (db, params: ReadParams<ListInput & OneOrMore>) => {
       const selected = params.selected('Notification', alwaysListed);
       const properties = [...alwaysListed, ...selected];
       return selectPages<'Notification'>(db, params, (user) => selectMatching(params, user), properties)
         .$call((page) => selectProperties(page, alwaysListed, selected))
         .$if(params.has('tagged'), (page) =>
-          page.select(selectTag(db, 'notifications', sql.ref('page.owner')).as('tag')),
+          page.select(selectTag(db, 'notifications', ownerOfPage(params)).as('tag')),
         );
     },
-    (input, selected) => input.users.length > 1 || mayScanMany(input) || mayBeLarge(input, selected),
+    (input, selected) => input.users !== undefined || mayScanMany(input) || mayBeLarge(input, selected),
   ),
   readCounts: defineCounts((db, params: ReadParams<ListInput & CountsInput>) =>
     selectCounts(db, params, (user) => selectMatching(params, user)),

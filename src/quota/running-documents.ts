@@ -9,20 +9,17 @@ export const FREE_COST = 400;
  */
 const MAX_CALLER_COST = 8000;
 
-/** A document that costs at most this much is small. A page of 20 notifications with their payloads is. */
-const MAX_SMALL_COST = 1500;
+/**
+ * A document that costs at most this much is small: it is formatted at once. A page of 20 notifications with all fields
+ * of their payloads is.
+ */
+const MAX_SMALL_COST = 4000;
 
 /** What the large documents of all callers may cost together: one that costs as much as a document may. */
 const MAX_LARGE_COST = 25_000;
 
 /** What the small ones, or the others, may cost together. Ten callers who read no reply leave room for further ones. */
 const MAX_OTHER_COST = 100_000;
-
-/** What the documents of each kind may cost that read and format at once. The replies of the others are being sent. */
-const MAX_READING_COST = 8000;
-
-/** A document that costs at most this much is formatted at once. */
-const MAX_WHOLE_COST = 4000;
 
 /** How long a document waits. */
 const MAX_WAIT_MS = 10_000;
@@ -41,12 +38,13 @@ type Reply = { errors?: unknown; data?: object | null | undefined };
 /**
  * Limits what the documents cost whose records and replies are in memory at once. A document counts until its reply is
  * sent. Further ones wait in turn. Small documents, large ones and the others take turns among themselves, so that they
- * delay none of another kind.
+ * delay none of another kind. Those that are not small also read and format one at a time. Small ones read together:
+ * alone, each would wake the gateway and PostgreSQL for itself, which doubles what it costs.
  */
 export class RunningDocuments {
-  readonly #large = new CostSemaphore(MAX_LARGE_COST);
-  readonly #small = new CostSemaphore(MAX_OTHER_COST);
-  readonly #others = new CostSemaphore(MAX_OTHER_COST);
+  readonly #large = new CostSemaphore(MAX_LARGE_COST, 1);
+  readonly #small = new CostSemaphore(MAX_OTHER_COST, Number.POSITIVE_INFINITY);
+  readonly #others = new CostSemaphore(MAX_OTHER_COST, 1);
   #turn = Promise.resolve();
 
   /** Waits until a document may run. Returns `undefined` if it has waited too long or its caller has left. */
@@ -55,7 +53,7 @@ export class RunningDocuments {
     if (endReading === undefined) return undefined;
     return {
       format: (reply) => {
-        if (cost > MAX_WHOLE_COST) return this.#formatInTurns(reply).finally(endReading);
+        if (cost > MAX_SMALL_COST) return this.#formatInTurns(reply).finally(endReading);
         endReading();
         return JSON.stringify(reply);
       },
@@ -86,15 +84,18 @@ export class RunningDocuments {
 
 type Waiting = { readonly callerId: string; readonly cost: number; start(): void };
 
+/** Limits what documents cost together, and how many of them read and format at once. */
 class CostSemaphore {
   readonly #capacity: number;
+  readonly #maxReading: number;
   readonly #byCaller = new Map<string, number>();
   readonly #waiting = new Set<Waiting>();
   #running = 0;
   #reading = 0;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, maxReading: number) {
     this.#capacity = capacity;
+    this.#maxReading = maxReading;
   }
 
   /** Waits for room. Returns the function that ends the reading. */
@@ -104,7 +105,7 @@ class CostSemaphore {
     const endReading = () => {
       if (state !== 'reading') return;
       state = 'sending';
-      this.#reading -= cost;
+      this.#reading -= 1;
       this.#startWaiting();
     };
     const start = () => {
@@ -152,13 +153,12 @@ class CostSemaphore {
       const { callerId, cost } = next;
       const ofCaller = this.#byCaller.get(callerId) ?? 0;
       if (ofCaller > 0 && ofCaller + cost > MAX_CALLER_COST) continue;
-      const mayRead = this.#reading === 0 || this.#reading + cost <= MAX_READING_COST;
-      if (!mayRead || this.#running + cost > this.#capacity) return;
+      if (this.#reading >= this.#maxReading || this.#running + cost > this.#capacity) return;
       this.#waiting.delete(next);
       this.#moveToEnd(callerId);
       this.#byCaller.set(callerId, ofCaller + cost);
       this.#running += cost;
-      this.#reading += cost;
+      this.#reading += 1;
       next.start();
     }
   }

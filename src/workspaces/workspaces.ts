@@ -6,7 +6,8 @@ import {
   isAmong,
   joinConditions,
   type KeysInput,
-  type OfUsers,
+  type OneOrMore,
+  ownerOfPage,
   type Page,
   type PageInput,
   selectCounts,
@@ -80,16 +81,16 @@ export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 export const workspaceList = defineUserList({
   toInput: toListInput,
   readPages: definePageRead(
-    (db, params: ReadParams<ListInput & OfUsers>) => {
+    (db, params: ReadParams<ListInput & OneOrMore>) => {
       const selected = params.selected('Workspace', alwaysListed);
       const properties = [...alwaysListed, ...selected];
       return selectPages<'Workspace'>(db, params, (user) => selectMatching(params, user), properties)
         .$call((page) => selectProperties(page, alwaysListed, selected))
         .$if(params.has('tagged'), (page) =>
-          page.select(selectTag(db, 'workspaces', sql.ref('page.owner')).as('tag')),
+          page.select(selectTag(db, 'workspaces', ownerOfPage(params)).as('tag')),
         );
     },
-    (input) => input.users.length > 1 || mayScanMany(input),
+    (input) => input.users !== undefined || mayScanMany(input),
   ),
   readCounts: defineCounts((db, params: ReadParams<ListInput & CountsInput>) =>
     selectCounts(db, params, (user) => selectMatching(params, user)),
