@@ -1,11 +1,18 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Time } from '../values/time.ts';
 import type { Tables } from './database.ts';
-import { type Bounds, MAX_COUNT, type Page, type PageInput, toPageInput } from './page.ts';
+import {
+  type Bounds,
+  limitToPeriod,
+  MAX_COUNT,
+  type Page,
+  type PageInput,
+  type Period,
+  toPageInput,
+} from './page.ts';
 import type { ReadParams } from './read.ts';
 
 /*
- * A list across users consists of branches, for example one for each kind of notification. An index finds the records of a
+ * A list across users consists of branches, for example one for each status of workspaces. An index finds the records of a
  * branch in the order of the list, and each record is in one branch. A page merges the newest records of each branch.
  */
 
@@ -26,15 +33,18 @@ export type BranchInput = { branches: readonly string[]; branchLimit: number };
 /** The value of the current branch. */
 export const branchValue: RawBuilder<string> = sql`branch.value`;
 
-/** The branches of a list, since when it covers them, and whether conditions are checked for each record. */
-export type Branches = { branches: readonly string[]; since: Time | undefined; isChecked: boolean };
+/** The branches of a list, the period that it covers, and whether conditions are checked for each record. */
+export type Branches = Period & { branches: readonly string[]; isChecked: boolean };
 
 /** Converts a page to inputs. If conditions are checked, all branches together scan as many records as the page allows. */
-export function toBranchInput(page: Page, { branches, since, isChecked }: Branches): PageInput & BranchInput {
-  const before = since === undefined ? undefined : { createdAt: since, userId: '', id: '' };
+export function toBranchInput(
+  page: Page,
+  { branches, isChecked, ...period }: Branches,
+): PageInput & BranchInput {
   const { limit = 0, scanLimit = limit } = page;
   const branchLimit = isChecked ? Math.ceil(scanLimit / Math.max(1, branches.length)) : limit;
-  return { ...toPageInput({ ...page, before, tagged: undefined }), branches, branchLimit };
+  const limited = limitToPeriod({ ...page, tagged: undefined }, period, { userId: '', id: '' });
+  return { ...toPageInput(limited), branches, branchLimit };
 }
 
 /** Lists what a list across users is sorted by. */

@@ -69,6 +69,30 @@ export function toPageInput(page: Page): PageInput {
   };
 }
 
+/** A period of time. `createdFrom` is inclusive, `createdBefore` exclusive; each may be missing. */
+export type Period = { createdFrom?: Time | null | undefined; createdBefore?: Time | null | undefined };
+
+/**
+ * Limits a page to the records that were created in a period. Its ends become positions with `lowest`, which is less than
+ * every record of the same time. If the page also has a cursor at the same end, only the stricter position is used,
+ * because PostgreSQL starts an index scan at one position only.
+ */
+export function limitToPeriod(
+  page: Page,
+  { createdFrom, createdBefore }: Period,
+  lowest: Omit<Position, 'createdAt'> = { id: '' },
+): Page {
+  const { after, before } = page;
+  // Lists are sorted newest first, so `after` is the upper limit and `before` the lower limit.
+  const isAfterStricter = createdBefore == null || (after !== undefined && after.createdAt < createdBefore);
+  const isBeforeStricter = createdFrom == null || (before !== undefined && before.createdAt >= createdFrom);
+  return {
+    ...page,
+    after: isAfterStricter ? after : { createdAt: createdBefore, ...lowest },
+    before: isBeforeStricter ? before : { createdAt: createdFrom, ...lowest },
+  };
+}
+
 const createdAt = sql.ref('createdAt');
 
 /** Which records of a table are listed. */

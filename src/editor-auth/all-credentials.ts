@@ -55,7 +55,6 @@ function toFilterInput({ states, expiresBefore }: CredentialFilter, { keyIds }: 
   // All are in one branch.
   const branches: Branches = {
     branches: states?.length === 0 ? [] : [''],
-    since: undefined,
     isChecked: states != null || expiresBefore != null,
   };
   return { input, branches };

@@ -138,7 +138,7 @@ export function describeCount(records?: string, maxChecked?: number): string {
   const checked =
     records === undefined
       ? ''
-      : ` If conditions are checked for each record, the newest ${maxChecked} ${records} are, an equal part of them of each kind or given user, so that the number may be too low.`;
+      : ` If conditions are checked for each record, the newest ${maxChecked} ${records} are, an equal part of them of each given user, so that the number may be too low.`;
   return `The number of records that match the filter, on all pages, at most ${MAX_COUNT}: \`${MAX_COUNT}\` means ${MAX_COUNT} or more.${checked} Counted only if it is selected.`;
 }
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { joinConditions, type Listed, type Page, type PageInput } from '../database/page.ts';
 import {
+  type Branches,
   type BranchFilter,
   type BranchInput,
   branchValue,
@@ -18,42 +19,33 @@ import {
   selectProperties,
 } from '../database/read.ts';
 import type { Time } from '../values/time.ts';
-import type { Notification } from './notification.entity.ts';
+import { isOpenRequest } from './answers/settle-request.ts';
+import { type Notification, ofAllUsers } from './notification.entity.ts';
 import {
-  isOnlyActive,
-  type NotificationKind,
-  type NotificationStatus,
-  notificationKinds,
-} from './notification.enums.ts';
+  type FilterInput as ConditionInput,
+  isActive,
+  type NotificationFilter,
+  selectChecked,
+  toFilterInput,
+} from './notification-filter.ts';
 
-/** A filter of the notifications of all users. An omitted list or null matches everything, an empty list nothing. */
-export type PlatformNotificationFilter = {
-  kinds?: readonly NotificationKind[] | null | undefined;
-  statuses?: readonly NotificationStatus[] | null | undefined;
-  projectIds?: readonly string[] | null | undefined;
+/** A filter of the notifications of all users. An omitted condition or null matches everything, an empty list nothing. */
+export type PlatformNotificationFilter = Pick<
+  NotificationFilter,
+  'kinds' | 'statuses' | 'projectIds' | 'requestStates' | 'createdBefore'
+> & {
   userIds?: readonly string[] | null | undefined;
   /** Created at this time or later. Defaults to any time. */
   since: Time | undefined;
 };
 
-/** A filter as inputs of a read. The branches are users, projects or kinds; the other conditions are checked. */
-export type FilterInput = {
-  byUser: true | undefined;
-  byProject: true | undefined;
-  /** The only status is `active`. `statuses` is then undefined. */
-  active: true | undefined;
-  statuses: readonly NotificationStatus[] | undefined;
-  kinds: readonly NotificationKind[] | undefined;
-  projectIds: readonly string[] | undefined;
-};
+/** A filter as inputs of a read. If users are given, each is a branch. */
+export type FilterInput = ConditionInput & { byUser: true | undefined };
 
-/** Whether an index finds the active notifications of the users or projects, so that no period has to limit them. */
-export function isActiveByIndex({
-  statuses,
-  projectIds,
-  userIds,
-}: Omit<PlatformNotificationFilter, 'since'>): boolean {
-  return isOnlyActive(statuses) && (projectIds ?? userIds) != null;
+/** Whether no period has to limit a list: it has only open requests, or only active notifications of users or projects. */
+export function coversAnyTime({ userIds, ...filter }: Omit<PlatformNotificationFilter, 'since'>): boolean {
+  const { active, open } = toFilterInput(filter);
+  return open ?? (active !== undefined && (filter.projectIds ?? userIds) != null);
 }
 
 /** How many notifications a count checks at most. */
@@ -61,40 +53,31 @@ export const MAX_CHECKED = 100_000;
 
 type ListInput = FilterInput & PageInput & BranchInput;
 
-/** Converts a filter to inputs, and to the branches by which an index finds most precisely what matches. */
-export function toBranchFilter({ kinds, statuses, projectIds, userIds, since }: PlatformNotificationFilter) {
-  const isActive = isOnlyActive(statuses);
-  const byUser = userIds != null || undefined;
-  const byProject = (!byUser && isActive && projectIds != null) || undefined;
-  const byKind = !byUser && !byProject;
-  const isEmpty = [kinds, statuses, projectIds, userIds].some((list) => list?.length === 0);
-  const values = userIds ?? (byProject && projectIds) ?? kinds ?? notificationKinds;
-  const input: FilterInput = {
-    byUser,
-    byProject,
-    active: isActive && !byKind ? true : undefined,
-    statuses: isActive && !byKind ? undefined : (statuses ?? undefined),
-    kinds: byKind ? undefined : (kinds ?? undefined),
-    projectIds: byProject ? undefined : (projectIds ?? undefined),
+/** Converts a filter to inputs and branches. */
+export function toBranchFilter({ userIds, since, createdBefore, ...filter }: PlatformNotificationFilter) {
+  const conditions = toFilterInput(filter);
+  const { active, open, statuses, kinds, projectIds, requestStates } = conditions;
+  const lists = [statuses, kinds, projectIds, requestStates];
+  const input: FilterInput = { ...conditions, byUser: userIds != null || undefined };
+  const isEmpty = lists.some((list) => list?.length === 0);
+  const branches: Branches = {
+    branches: isEmpty ? [] : [...new Set(userIds ?? [''])],
+    createdFrom: since,
+    createdBefore,
+    isChecked: [...lists, userIds == null ? active : open].some((condition) => condition !== undefined),
   };
-  const isChecked = (input.statuses ?? input.kinds ?? input.projectIds) !== undefined;
-  return { input, branches: { branches: isEmpty ? [] : [...new Set<string>(values)], since, isChecked } };
+  return { input, branches };
 }
 
-/** Selects by the indexes `notification_newest`, `notification_active`, `notification_of_project`, `notification_of_kind`. */
-export function selectBranch({ param, has }: ReadParams<FilterInput>): BranchFilter<'Notification'> {
-  const property = has('byUser') ? 'userId' : has('byProject') ? 'projectId' : 'kind';
-  // A literal, because PostgreSQL uses a partial index only if the condition is a constant.
-  const active = has('active') ? sql`status = 'active'` : sql`true`;
-  return {
-    table: 'Notification',
-    range: sql`${sql.ref(property)} = ${branchValue} and ${active}`,
-    matches: joinConditions([
-      has('statuses') && sql`status = any(${param('statuses')})`,
-      has('kinds') && sql`kind = any(${param('kinds')})`,
-      has('projectIds') && sql`${sql.ref('projectId')} = any(${param('projectIds')})`,
-    ]),
-  };
+/** Selects by the indexes `notification_newest` and `notification_active`, or `notification_of_all` and `notification_open`. */
+export function selectBranch(params: ReadParams<FilterInput>): BranchFilter<'Notification'> {
+  const { has } = params;
+  const active = has('active') && isActive;
+  const open = has('open') && isOpenRequest;
+  const [range, checked] = has('byUser')
+    ? [sql<boolean>`${sql.ref('userId')} = ${branchValue} and ${active || sql`true`}`, open]
+    : [sql<boolean>`${sql.raw(ofAllUsers)} and ${open || sql`true`}`, active];
+  return { table: 'Notification', range, matches: joinConditions([checked, ...selectChecked(params)]) };
 }
 
 /** The properties that a list reads in any case. */

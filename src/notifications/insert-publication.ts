@@ -4,8 +4,9 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import { recordEvents } from '../platform-events/insert-events.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
+import { requestStates, type StoredRequestState } from './answers/answer.enums.ts';
 import {
-  isUnsettled,
+  isUnsettledOf,
   type Settlement,
   selectEventType,
   selectSettlement,
@@ -94,9 +95,8 @@ function decide(db: Kysely<Tables>, params: InsertionParams, { isAllowed, taskCo
           .select(['id', 'taskId', 'createdAt', 'occurredAt', 'updatedAt'])
           .select(selectSettlement('withdrawn'))
           .where('userId', '=', param('userId'))
-          .where('taskId', '=', param('taskId'))
           .where('kind', '=', param('kind'))
-          .where(isUnsettled)
+          .where(isUnsettledOf(param('userId'), param('taskId')))
           .where(sql<boolean>`(${param('everySlot', 'bool')} or slot = ${param('slot')})`),
       )
       // Otherwise, PostgreSQL reads a value again for each later use of it.
@@ -134,13 +134,19 @@ function readBasis(
   params: InsertionParams,
 ) {
   const { param } = params;
-  const newest = db
-    .selectFrom('Notification')
-    .where('userId', '=', param('userId'))
-    .where('taskId', '=', param('taskId'))
-    .where('kind', '=', param('kind'))
-    .where('slot', '=', param('slot'))
-    .select((eb) => eb.fn.max('occurredAt').as('newest'));
+  // The newest of each state is found by an index.
+  const newest = sql<Time | null>`(select max(found.at) from unnest(${sql.lit(`{${requestStates.join()}}`)}::text[]) as state,
+    unnest(array[true, false]) as mark, lateral (${db
+      .selectFrom('Notification')
+      .where('userId', '=', param('userId'))
+      .where('requestState', '=', sql.ref<StoredRequestState>('state'))
+      .where('taskId', '=', param('taskId'))
+      .where('byTask', '=', sql.ref<boolean>('mark'))
+      .where('kind', '=', param('kind'))
+      .where('slot', '=', param('slot'))
+      .orderBy('occurredAt', 'desc')
+      .limit(sql.lit(1))
+      .select('occurredAt as at')}) as found)`;
   return db
     .selectFrom('UserRevision')
     .leftJoin('TaskResolution', (join) =>

@@ -1,12 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Filter, joinConditions, type Page, type PageInput } from '../database/page.ts';
+import { type Filter, joinConditions, type PageInput, type Period } from '../database/page.ts';
 import type { ReadParams } from '../database/read.ts';
-import type { Position } from '../values/cursor.ts';
-import type { Time } from '../values/time.ts';
-import type { RequestState } from './answers/answer.enums.ts';
-import { isOpenRequest } from './answers/settle-request.ts';
+import { type RequestState, requestStates, type StoredRequestState } from './answers/answer.enums.ts';
+import { isInAnyState, isOpenRequest } from './answers/settle-request.ts';
 import {
-  isOnlyActive,
   type NotificationKind,
   type NotificationStatus,
   notificationKinds,
@@ -14,17 +11,13 @@ import {
 } from './notification.enums.ts';
 
 /** A filter of a user's notifications. An omitted condition or null matches everything, an empty list nothing. */
-export type NotificationFilter = {
+export type NotificationFilter = Period & {
   ids?: readonly string[];
   statuses?: readonly NotificationStatus[] | null | undefined;
   kinds?: readonly NotificationKind[] | null | undefined;
   projectIds?: readonly string[] | null | undefined;
   taskIds?: readonly string[] | null | undefined;
   requestStates?: readonly RequestState[] | null | undefined;
-  /** Created at this time or later. */
-  createdFrom?: Time | null | undefined;
-  /** Created before this time. */
-  createdBefore?: Time | null | undefined;
 };
 
 /** A filter as inputs of a read, without its times. A condition that all notifications meet is undefined. */
@@ -38,24 +31,24 @@ export type FilterInput = {
   taskIds: readonly string[] | undefined;
   /** The only state of requests is `open`. `requestStates` is then undefined. */
   open: true | undefined;
-  requestStates: readonly RequestState[] | undefined;
+  requestStates: readonly StoredRequestState[] | undefined;
 };
 
 /** Converts all conditions but the times to inputs. */
 export function toFilterInput(filter: NotificationFilter): FilterInput {
   const statuses = toSubset(filter.statuses, notificationStatuses);
-  const isActive = isOnlyActive(statuses);
-  const states = filter.requestStates == null ? undefined : [...new Set(filter.requestStates)];
-  const isOpen = states?.length === 1 && states[0] === 'open';
+  const states = toSubset(filter.requestStates, requestStates);
+  const active = isOnly(statuses, 'active') || undefined;
+  const open = isOnly(states, 'open') || undefined;
   return {
     ids: filter.ids,
-    active: isActive || undefined,
-    statuses: isActive ? undefined : statuses,
+    active,
+    statuses: active ? undefined : statuses,
     kinds: toSubset(filter.kinds, notificationKinds),
     projectIds: filter.projectIds ?? undefined,
     taskIds: filter.taskIds ?? undefined,
-    open: isOpen || undefined,
-    requestStates: isOpen ? undefined : states,
+    open,
+    requestStates: open ? undefined : states,
   };
 }
 
@@ -68,30 +61,40 @@ function toSubset<Value>(
   return values == null || subset.length === all.length ? undefined : subset;
 }
 
+function isOnly<Value>(values: readonly Value[] | undefined, value: Value): boolean {
+  return values?.length === 1 && values[0] === value;
+}
+
+/** Whether a notification is active. A literal, because PostgreSQL uses a partial index only if the condition is a constant. */
+export const isActive = sql<boolean>`status = 'active'`;
+
+/** The conditions that no index is for. */
+export const selectChecked = ({ param, has }: ReadParams<FilterInput>) => [
+  has('statuses') && sql<boolean>`status = any(${param('statuses')})`,
+  has('kinds') && sql<boolean>`kind = any(${param('kinds')})`,
+  has('requestStates') && sql<boolean>`${sql.ref('requestState')} = any(${param('requestStates')})`,
+  has('projectIds') && sql<boolean>`${sql.ref('projectId')} = any(${param('projectIds')})`,
+];
+
 /**
  * Selects notifications by an index: those with the IDs or of the tasks, the active ones, those with open requests, or
  * else all of the user. The other conditions are checked for each of them.
  */
 export function selectMatching(
-  { param, has }: ReadParams<FilterInput>,
+  params: ReadParams<FilterInput>,
   userId: RawBuilder<string>,
 ): Filter<'Notification'> {
+  const { param, has } = params;
   const user = sql`${sql.ref('userId')} = ${userId}`;
-  // A literal, because PostgreSQL uses a partial index only if the condition is a constant.
-  const active = has('active') ? sql`status = 'active'` : sql`true`;
+  const active = has('active') ? isActive : sql`true`;
   const task = has('taskIds') ? sql`${sql.ref('taskId')} = any(${param('taskIds')})` : sql`true`;
-  const open = has('open') ? isOpenRequest : sql`true`;
+  const open = has('open') ? isOpenRequest : has('taskIds') ? isInAnyState : sql`true`;
   const ids = has('ids') ? sql`id = any(${param('ids')})` : sql`true`;
   return {
     table: 'Notification',
     range: sql`${user} and ${ids} and ${active} and ${task} and ${open}`,
     isUnsorted: has('taskIds') || has('ids') || has('open'),
-    matches: joinConditions([
-      has('statuses') && sql`status = any(${param('statuses')})`,
-      has('kinds') && sql`kind = any(${param('kinds')})`,
-      has('requestStates') && sql`${sql.ref('requestState')} = any(${param('requestStates')})`,
-      has('projectIds') && sql`${sql.ref('projectId')} = any(${param('projectIds')})`,
-    ]),
+    matches: joinConditions(selectChecked(params)),
   };
 }
 
@@ -109,28 +112,4 @@ export function mayScanMany({
     (taskIds ?? open) !== undefined ||
     (scanLimit === undefined && (statuses ?? kinds ?? projectIds ?? requestStates) !== undefined)
   );
-}
-
-/**
- * Limits a page to the times of a filter. `createdFrom` and `createdBefore` become positions with the ID `''`, which no
- * record has and which is less than every ID of the same time. If the page also has a cursor at the same end, only the
- * stricter position is used, because PostgreSQL starts an index scan at one position only.
- */
-export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
-  // Lists are sorted newest first, so `after` is the upper limit and `before` the lower limit.
-  const after = [page.after, toPosition(createdBefore)].filter((position) => position !== undefined);
-  const before = [page.before, toPosition(createdFrom)].filter((position) => position !== undefined);
-  return {
-    ...page,
-    after: after.toSorted(comparePositions).at(0),
-    before: before.toSorted(comparePositions).at(-1),
-  };
-}
-
-function toPosition(createdAt: Time | null | undefined): Position | undefined {
-  return createdAt == null ? undefined : { createdAt, id: '' };
-}
-
-function comparePositions(one: Position, other: Position): number {
-  return `${one.createdAt}${one.id}` < `${other.createdAt}${other.id}` ? -1 : 1;
 }

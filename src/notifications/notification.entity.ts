@@ -5,6 +5,12 @@ import type { Answer, Receipt } from './answers/answer.ts';
 import { notificationKinds, notificationStatuses, resolutions } from './notification.enums.ts';
 import type { NotificationPayload } from './payload.ts';
 
+/**
+ * Is always true, and only lists of all users have this condition. Without it, PostgreSQL would also use their indexes to
+ * find the notifications of one user, among those of all users, until the table is analyzed.
+ */
+export const ofAllUsers = "created_at > '-infinity'";
+
 export const NotificationSchema = defineEntity({
   name: 'Notification',
   tableName: 'notification',
@@ -54,33 +60,24 @@ export const NotificationSchema = defineEntity({
   },
   indexes: [
     { name: 'notification_changes', properties: ['userId', 'revision'] },
-    {
-      name: 'notification_retired',
-      properties: ['updatedAt'],
-      where: "status <> 'active'",
-    },
-    { name: 'notification_of_slot', properties: ['userId', 'taskId', 'kind', 'slot', 'occurredAt'] },
-    {
-      name: 'notification_unsettled',
-      properties: ['userId', 'taskId', 'kind'],
-      where: "status = 'active' or request_state = 'open'",
-    },
-    { name: 'notification_of_task_token', properties: ['userId', 'taskId'], where: 'by_task' },
-    {
-      name: 'notification_open',
-      properties: ['expiresAt'],
-      where: "request_state = 'open'",
-    },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
     { name: 'notification_active', properties: ['userId', 'createdAt', 'id'], where: "status = 'active'" },
-    { name: 'notification_of_kind', properties: ['kind', 'createdAt', 'userId', 'id'] },
     {
-      name: 'notification_of_project',
-      properties: ['projectId', 'createdAt', 'userId', 'id'],
-      // Only conditions on the project imply the second one. Without it, PostgreSQL would search this whole index for the
-      // active notifications of a user until the table is analyzed.
-      where: "status = 'active' and project_id is not null",
+      name: 'notification_of_task',
+      properties: ['userId', 'requestState', 'taskId', 'byTask', 'kind', 'slot', 'occurredAt'],
     },
+    { name: 'notification_of_all', properties: ['createdAt', 'userId', 'id'], where: ofAllUsers },
+    {
+      name: 'notification_open',
+      properties: ['createdAt', 'userId', 'id'],
+      where: `request_state = 'open' and ${ofAllUsers}`,
+    },
+    {
+      name: 'notification_expiry',
+      properties: ['expiresAt'],
+      where: "request_state = 'open' and expires_at is not null",
+    },
+    { name: 'notification_retired', properties: ['updatedAt'], where: "status <> 'active'" },
   ],
   checks: [
     {

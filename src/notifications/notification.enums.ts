@@ -17,11 +17,6 @@ export type NotificationKind = (typeof notificationKinds)[number];
 export const notificationStatuses = ['active', 'resolved', 'dismissed'] as const;
 export type NotificationStatus = (typeof notificationStatuses)[number];
 
-/** Whether a filter selects active notifications only, for which indexes exist. */
-export function isOnlyActive(statuses: readonly NotificationStatus[] | null | undefined): boolean {
-  return statuses?.length === 1 && statuses[0] === 'active';
-}
-
 /** Why the platform resolves a notification. */
 export const resolveReasons = ['answered_elsewhere', 'resumed', 'task_deleted'] as const;
 export type ResolveReason = (typeof resolveReasons)[number];

@@ -10,8 +10,7 @@ import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { type ListField, nestedPageNote, readUserList } from '../graphql/user-list.ts';
 import { type UserNode, UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isId } from '../values/text.ts';
-import { RequestStateEnum } from './answers/answer-enums.graphql.ts';
-import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
+import { filterFields } from './notification-filter.graphql.ts';
 import type { NotificationFilter } from './notification-filter.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import { findNotification, notificationList, type SelectedNotification } from './notifications.ts';
@@ -24,37 +23,14 @@ const NotificationConnection = defineConnectionType('Notification', {
 const NotificationFilterInput = builder.inputType('NotificationFilter', {
   description: 'A filter of notifications. Notifications must meet all conditions.',
   fields: (t) => ({
-    statuses: t.field({
-      type: [NotificationStatusEnum],
-      description: 'Filter by status. Defaults to all statuses. An empty list selects none.',
-      validate: maxItems(100),
-    }),
-    kinds: t.field({
-      type: [NotificationKindEnum],
-      description: 'Filter by kind. Defaults to all kinds. An empty list selects none.',
-      validate: maxItems(100),
-    }),
-    projectIds: t.idList({
-      description: 'Filter by project. Defaults to all projects. An empty list selects none.',
-      validate: { ...maxItems(100), items: idRule },
-    }),
+    ...filterFields(t),
     taskIds: t.idList({
       description: 'Filter by task. Defaults to all tasks. An empty list selects none.',
       validate: { ...maxItems(100), items: idRule },
     }),
-    requestStates: t.field({
-      type: [RequestStateEnum],
-      description:
-        'Filter by the state of the request. `[OPEN]` selects everything that waits for an answer, dismissed or not. Defaults to all notifications, with or without a request. An empty list selects none.',
-      validate: maxItems(100),
-    }),
     createdFrom: t.field({
       type: 'DateTime',
       description: 'Selects only notifications created at this timestamp or later.',
-    }),
-    createdBefore: t.field({
-      type: 'DateTime',
-      description: 'Selects only notifications created before this timestamp.',
     }),
   }),
 });

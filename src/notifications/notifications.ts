@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts';
 import {
   type CountsInput,
+  limitToPeriod,
   type OneOrMore,
   ownerOfPage,
   type Page,
@@ -23,7 +24,6 @@ import { selectTag } from '../revisions/revisions.ts';
 import type { Notification } from './notification.entity.ts';
 import {
   type FilterInput,
-  limitToTimes,
   mayScanMany,
   type NotificationFilter,
   selectMatching,
@@ -53,7 +53,7 @@ type ListInput = FilterInput & PageInput;
 export const notificationList = defineUserList({
   toInput: (filter: NotificationFilter, page: Page): ListInput => ({
     ...toFilterInput(filter),
-    ...toPageInput(limitToTimes(page, filter)),
+    ...toPageInput(limitToPeriod(page, filter)),
   }),
   readPages: definePageRead(
     (db, params: ReadParams<ListInput & OneOrMore>) => {

@@ -13,11 +13,11 @@ import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { isId } from '../values/text.ts';
 import {
   countAllNotifications,
-  isActiveByIndex,
+  coversAnyTime,
   listAllNotifications,
   MAX_CHECKED,
 } from './all-notifications.ts';
-import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
+import { filterFields } from './notification-filter.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 
 const PlatformNotificationConnection = defineConnectionType('PlatformNotification', {
@@ -29,27 +29,14 @@ const PlatformNotificationConnection = defineConnectionType('PlatformNotificatio
 const PlatformNotificationFilter = builder.inputType('PlatformNotificationFilter', {
   description: 'A filter of notifications of all users. Notifications must meet all conditions.',
   fields: (t) => ({
-    kinds: t.field({
-      type: [NotificationKindEnum],
-      description: 'Filter by kind. Defaults to all kinds. An empty list selects none.',
-      validate: maxItems(100),
-    }),
-    statuses: t.field({
-      type: [NotificationStatusEnum],
-      description: 'Filter by status. Defaults to all statuses. An empty list selects none.',
-      validate: maxItems(100),
-    }),
-    projectIds: t.idList({
-      description: 'Filter by project. Defaults to all projects. An empty list selects none.',
-      validate: { ...maxItems(100), items: idRule },
-    }),
+    ...filterFields(t),
     userIds: t.idList({
       description: 'Filter by user. Defaults to all users. An empty list selects none.',
       validate: { ...maxItems(100), items: idRule },
     }),
     since: t.field({
       ...sinceArgument,
-      description: `${sinceArgument.description} If only active notifications of given projects or users are selected, defaults to any time.`,
+      description: `${sinceArgument.description} If only open requests, or only active notifications of given projects or users are selected, defaults to any time.`,
     }),
   }),
 });
@@ -59,7 +46,7 @@ builder.objectField(Platform, 'notifications', (t) =>
     access: platformRead,
     type: PlatformNotificationConnection,
     nullable: true,
-    description: `Returns the notifications of all users, newest first. ${shortPageNote} Filtering only by \`kinds\` does not make pages shorter, and neither does filtering by the status \`ACTIVE\` and either \`projectIds\` or \`userIds\`.`,
+    description: `Returns the notifications of all users, newest first. ${shortPageNote} Pages are full if the filter has only times, or besides them only the request state \`OPEN\`, or only \`userIds\`, also with the status \`ACTIVE\`.`,
     args: {
       ...defineForwardArguments(),
       filter: t.arg({
@@ -69,7 +56,7 @@ builder.objectField(Platform, 'notifications', (t) =>
     },
     resolve: (_platform, { filter: given, ...page }, context, info) => {
       const { database, now } = context;
-      const isUnlimited = given?.since == null && isActiveByIndex(given ?? {});
+      const isUnlimited = given?.since == null && coversAnyTime(given ?? {});
       const filter = { ...given, since: isUnlimited ? undefined : resolveSince(given?.since, now) };
       const selected = findSelectedProperties(info);
       return readConnectionAcrossUsers(page, {

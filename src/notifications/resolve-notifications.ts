@@ -4,7 +4,7 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import { announceRecords } from '../live/announcer.ts';
 import type { EventInput } from '../platform-events/insert-events.ts';
 import type { Time } from '../values/time.ts';
-import { isUnsettled } from './answers/settle-request.ts';
+import { isUnsettled, isUnsettledOf } from './answers/settle-request.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
 import type { NotificationDependencies } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
@@ -87,8 +87,7 @@ const resolveOfTask = defineStatement((db, params: Params<TaskInput>) => {
     params,
     (eb) =>
       eb.and([
-        isUnsettled,
-        eb('taskId', '=', param('taskId')),
+        isUnsettledOf(param('userId'), param('taskId')),
         eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
         sql<boolean>`(${toolId} is null or payload ->> 'toolId' = ${toolId})`,
         sql<boolean>`(${occurredUpTo} is null or ${sql.ref('occurredAt')} <= ${occurredUpTo})`,

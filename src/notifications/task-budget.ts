@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { Time } from '../values/time.ts';
-import { isOpenRequest } from './answers/settle-request.ts';
+import { isInAnyState, isOpenRequest } from './answers/settle-request.ts';
 import { codeOfTask, isSent } from './channel-decision.ts';
 
 /*
@@ -40,7 +40,8 @@ function selectOwn(db: Pick<Kysely<Tables>, 'selectFrom'>, { param }: TaskParams
     .selectFrom('Notification')
     .where('userId', '=', param('userId'))
     .where('taskId', '=', param('taskId'))
-    .where('byTask', '=', sql.lit(true));
+    .where('byTask', '=', sql.lit(true))
+    .where(isInAnyState);
 }
 
 const isRequest = sql<boolean>`(${sql.ref('requestState')} <> 'none')`;

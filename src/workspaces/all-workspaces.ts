@@ -28,7 +28,7 @@ type ListInput = PageInput & BranchInput;
 type Statuses = readonly WorkspaceStatus[] | null | undefined;
 
 function toBranches(statuses: Statuses): Branches {
-  return { branches: [...new Set(statuses ?? workspaceStatuses)], since: undefined, isChecked: false };
+  return { branches: [...new Set(statuses ?? workspaceStatuses)], isChecked: false };
 }
 
 /** Selects by the index `workspace_of_status`. */

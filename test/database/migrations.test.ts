@@ -1,4 +1,5 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { CompactEncrypt } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
@@ -185,6 +186,25 @@ test('every table of records, except the events of all users, has a primary key 
     .filter((name) => !['database_epoch', 'platform_event', 'platform_feed', 'statistics'].includes(name))
     .sort();
   expect(keys).toEqual(names.map((name) => ({ name, first: 'user_id' })));
+});
+
+test('a notification has at most ten indexes, of which an active one that is no request is in seven', async () => {
+  await schema.sql(
+    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
+                               created_at, updated_at)
+     values ('indexed', 'n', 1, 'task_failed', 'active', 't', 'p', 'T', '{}', now(), now(), now())`,
+  );
+  const indexes = await schema.sql(
+    `select relname as name, coalesce(pg_get_expr(indpred, indrelid), 'true') as condition
+       from pg_index join pg_class on pg_class.oid = indexrelid where indrelid = 'notification'::regclass order by 1`,
+  );
+  expect(indexes.length).toBeLessThanOrEqual(10);
+  // docs/data-access.md says what reads each of them.
+  const documented = readFileSync('docs/data-access.md', 'utf8').matchAll(/^\| `(notification_\w+)` +\|/gm);
+  expect(Array.from(documented, ([, name]) => name).sort()).toEqual(indexes.map(({ name }) => name));
+  const conditions = indexes.map(({ condition }) => `(${condition})::int`);
+  const [row] = await schema.sql(`delete from notification returning ${conditions.join(' + ')} as inserted`);
+  expect(row?.inserted).toBeLessThanOrEqual(7);
 });
 
 test('every timestamp column is a timestamptz(3)', async () => {

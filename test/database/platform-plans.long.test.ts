@@ -11,7 +11,7 @@ import { fillTables } from '../support/bulk-records.ts';
 import { graphql } from '../support/client.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
-import { countScanned, explainAll } from '../support/plans.ts';
+import { countScanned, explainAll, listIndexes } from '../support/plans.ts';
 import { recordStatements } from '../support/statements.ts';
 import { signToken } from '../support/tokens.ts';
 
@@ -38,7 +38,8 @@ beforeAll(async () => {
        select 'user-' || n % 1000, 'n-' || n, n,
               (array['plan_requested', 'question_requested', 'task_response_ready'])[n % 3 + 1],
               (array['active', 'dismissed'])[n % 2 + 1], 'task-' || n, 'p-' || n % 7, 'A title', '{}',
-              case when n % 5 = 0 then 21 else 0 end, 'none', now(), now() - n * interval '500 ms', now()
+              case when n % 5 = 0 then 21 else 0 end, case n % 40 when 0 then 'open' else 'none' end, now(),
+              now() - n * interval '500 ms', now()
          from generate_series(1, $1::int) n`,
       [MANY],
     );
@@ -80,8 +81,8 @@ afterAll(async () => {
 
 const tables = ['notification', 'delivery', 'workspace', 'editor_credential', 'user_revision'];
 
-/** Returns the maximum number of records that a plan of a field's statements scans, in all tables together. */
-async function measure(field: string, on = client) {
+/** Returns the statements of a field. */
+async function recordList(field: string) {
   const query = `{ platform { ${field} } }`;
   const statements = (
     await recordStatements(async () => {
@@ -89,7 +90,12 @@ async function measure(field: string, on = client) {
     })
   ).filter(({ text }) => tables.some((table) => text.includes(`"${table}"`)));
   expect(statements.length).toBeGreaterThan(0);
-  const plans = await explainAll(on, statements);
+  return statements;
+}
+
+/** Returns the maximum number of records that a plan of a field's statements scans, in all tables together. */
+async function measure(field: string, on = client) {
+  const plans = await explainAll(on, await recordList(field));
   return Math.max(
     ...plans.map((plan) => tables.map((table) => countScanned(plan, table)).reduce((a, b) => a + b)),
   );
@@ -104,21 +110,25 @@ async function cursorOf(field: string, filter: string): Promise<string | null> {
 const exact = 2 * PAGE;
 
 const since = `since: "${new Date(Date.now() - 29 * 86_400_000).toISOString()}"`;
+const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
 const users = `userIds: [${Array.from({ length: 100 }, (_none, index) => `"user-${index}"`).join(' ')}]`;
 
 const lists: [field: string, filter: string, page: number, count: number][] = [
-  // By kind, each branch reads a page.
-  ['notifications', since, 4 * PAGE + PAGE, MAX_COUNT],
-  ['notifications', 'kinds: [TASK_FAILED]', exact, MAX_COUNT],
-  ['notifications', 'kinds: [PLAN_REQUESTED]', exact, MAX_COUNT],
-  ['notifications', 'projectIds: ["p-3"], statuses: [ACTIVE]', exact, MAX_COUNT],
-  ['notifications', 'projectIds: ["p-rare"], statuses: [ACTIVE]', exact, MAX_COUNT],
+  ['notifications', since, exact, MAX_COUNT],
+  ['notifications', `createdBefore: "${hourAgo}"`, exact, MAX_COUNT],
+  ['notifications', 'requestStates: [OPEN]', exact, MAX_COUNT],
+  ['notifications', `requestStates: [OPEN], createdBefore: "${hourAgo}"`, exact, MAX_COUNT],
+  ['notifications', 'requestStates: [OPEN], projectIds: ["p-rare"]', SCAN_LIMIT + PAGE, MAX_CHECKED],
+  ['notifications', 'requestStates: [ANSWERED]', SCAN_LIMIT + PAGE, MAX_CHECKED],
+  ['notifications', 'kinds: [TASK_FAILED]', SCAN_LIMIT + PAGE, MAX_CHECKED],
+  ['notifications', 'projectIds: ["p-rare"], statuses: [ACTIVE]', SCAN_LIMIT + PAGE, MAX_CHECKED],
   ['notifications', 'userIds: ["user-3"], statuses: [ACTIVE]', exact, MAX_COUNT],
   ['notifications', users, 101 * PAGE, MAX_COUNT],
   ['notifications', 'projectIds: ["p-rare"]', SCAN_LIMIT + PAGE, MAX_CHECKED],
   ['notifications', `${since}, statuses: [RESOLVED]`, SCAN_LIMIT + PAGE, MAX_CHECKED],
   ['notifications', 'kinds: [PLAN_REQUESTED], statuses: [RESOLVED]', SCAN_LIMIT + PAGE, MAX_CHECKED],
   ['notifications', `${users}, kinds: [TASK_FAILED]`, SCAN_LIMIT + PAGE, MAX_CHECKED],
+  ['notifications', `${users}, requestStates: [OPEN]`, SCAN_LIMIT + PAGE, MAX_CHECKED],
   ['workspaces', '', 6 * PAGE + PAGE, MAX_COUNT],
   ['workspaces', 'statuses: [ERROR]', exact, MAX_COUNT],
   ['editorCredentials', '', exact, MAX_COUNT],
@@ -139,6 +149,20 @@ test.each(lists)('counting %s(%s) is limited', async (field, filter, _page, maxi
   const cost = await measure(`${field}(first: 1 filter: { ${filter} }) { totalCount }`);
   // The page of one record is read too.
   expect(cost).toBeLessThanOrEqual(Math.max(maximum, SCAN_LIMIT + 2));
+});
+
+test.each([
+  ['', 'notification_of_all'],
+  ['projectIds: ["p-rare"], statuses: [ACTIVE]', 'notification_of_all'],
+  ['requestStates: [OPEN]', 'notification_open'],
+  ['requestStates: [OPEN], kinds: [PLAN_REQUESTED]', 'notification_open'],
+  ['userIds: ["user-3"], requestStates: [OPEN]', 'notification_newest'],
+  ['userIds: ["user-3"], statuses: [ACTIVE]', 'notification_active'],
+])('notifications(%s) are found by the index %s', async (filter, index) => {
+  const list = `notifications(first: 5 filter: { ${filter} }) { totalCount nodes { __typename } }`;
+  for (const plan of await explainAll(client, await recordList(list))) {
+    expect(listIndexes(plan, 'notification').filter((name) => name !== 'notification_pkey')).toEqual([index]);
+  }
 });
 
 test('editors that need re-authentication are found without reading the others', async () => {
@@ -182,6 +206,7 @@ test('the metrics of open requests scan at most as many as they count', async ()
   );
   expect(statements.length).toBeGreaterThan(0);
   for (const plan of await explainAll(main, statements)) {
-    expect(countScanned(plan, 'notification')).toBe(MAX_COUNTED);
+    const scanned = countScanned(plan, 'notification');
+    expect([scanned, scanned + 1]).toContain(MAX_COUNTED);
   }
 });

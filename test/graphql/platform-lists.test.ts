@@ -65,14 +65,20 @@ describe('notifications', () => {
     }
     await age(`id = 'old'`, '25 h');
     // The position of equally old records depends on the user, then on the ID.
-    await age(`id <> 'old'`, '1 h');
-    await gateway.database.sql(
-      `update notification set created_at = date_trunc('hour', now() - interval '1 h') where id <> 'old'`,
-    );
+    await gateway.database.sql(`update notification set created_at = $1 where id <> 'old'`, [hourAgo]);
+    // The later one withdraws the request of the earlier one.
+    for (const id of ['replaced', 'waiting'])
+      await publish(gateway, 'n-b', 'question_requested', { id, ...task('t-3', 'p-2') });
+    await dismiss(gateway, 'n-b', ['waiting']);
+    await age(`id = 'replaced'`, '20 days');
+    await age(`id = 'waiting'`, '40 days');
   });
 
   const recent = ['n-c/plan', 'n-c/failed', 'n-b/plan', 'n-b/failed', 'n-a/plan', 'n-a/failed'];
-  const days = new Date(Date.now() - 3 * 86_400_000).toISOString();
+  const open = ['n-c/plan', 'n-b/plan', 'n-a/plan', 'n-b/waiting'];
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+  const hourAgo = new Date(Date.now() - 3_600_000);
+  const later = new Date(hourAgo.getTime() + 1).toISOString();
 
   test.each([
     ['', recent],
@@ -91,7 +97,21 @@ describe('notifications', () => {
     ['{ userIds: ["n-b"], statuses: [ACTIVE] }', ['n-b/failed', 'n-b/old']],
     ['{ userIds: ["n-b", "n-c"], projectIds: ["p-1"], kinds: [TASK_FAILED] }', ['n-c/failed']],
     ['{ userIds: [] }', []],
-    [`{ since: "${days}", kinds: [TASK_FAILED], userIds: ["n-b"] }`, ['n-b/failed', 'n-b/old']],
+    [`{ since: "${daysAgo(3)}", kinds: [TASK_FAILED], userIds: ["n-b"] }`, ['n-b/failed', 'n-b/old']],
+    ['{ requestStates: [OPEN] }', open],
+    [`{ requestStates: [OPEN, OPEN], createdBefore: "${later}" }`, open],
+    // `createdBefore` excludes its time.
+    [`{ requestStates: [OPEN], createdBefore: "${hourAgo.toISOString()}" }`, ['n-b/waiting']],
+    [`{ requestStates: [OPEN], since: "${daysAgo(3)}" }`, open.slice(0, -1)],
+    ['{ requestStates: [OPEN], projectIds: ["p-2"] }', ['n-b/plan', 'n-b/waiting']],
+    ['{ requestStates: [OPEN], userIds: ["n-b", "n-a"] }', ['n-b/plan', 'n-a/plan', 'n-b/waiting']],
+    ['{ requestStates: [OPEN], statuses: [ACTIVE] }', []],
+    ['{ requestStates: [OPEN, WITHDRAWN] }', open.slice(0, -1)],
+    [`{ requestStates: [OPEN, WITHDRAWN], since: "${daysAgo(25)}" }`, [...open.slice(0, -1), 'n-b/replaced']],
+    ['{ requestStates: [] }', []],
+    [`{ createdBefore: "${later}" }`, recent],
+    [`{ createdBefore: "${later}", userIds: ["n-b"] }`, ['n-b/plan', 'n-b/failed']],
+    [`{ createdBefore: "${hourAgo.toISOString()}" }`, []],
   ])('lists and counts those that match %s, newest first', async (filter, expected) => {
     expect((await listAll('notifications', filter, key)).map(toKey)).toEqual(expected);
     expect((await list('notifications', filter, 'totalCount')).totalCount).toBe(expected.length);

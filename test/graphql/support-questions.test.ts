@@ -53,6 +53,27 @@ test('active-in-project: how many are active in a project', async () => {
   expect(await count(new Date(Date.now() - 86_400_000))).toBe(1);
 });
 
+test('waiting-requests: which requests have waited for an hour', async () => {
+  for (const [user, age] of [
+    ['waits', '61 min'],
+    ['waits-long', '80 days'],
+    ['asked', '59 min'],
+  ] as const) {
+    await publish(gateway, user, 'plan_requested', { id: 'n', title: user, task });
+    await gateway.database.sql(
+      `update notification set created_at = now() - $1::interval where user_id = $2`,
+      [age, user],
+    );
+  }
+  const createdBefore = new Date(Date.now() - 3_600_000);
+  const { notifications } = await ask('waiting-requests', { createdBefore });
+  const waiting = notifications.nodes.map(({ title }: { title: string }) => title);
+  // Another test has an open request of the same age.
+  expect(waiting.slice(0, 2)).toEqual(['waits', 'waits-long']);
+  expect(waiting).not.toContain('asked');
+  expect(notifications).toMatchObject({ totalCount: waiting.length, pageInfo: { hasNextPage: false } });
+});
+
 test('why-no-email: why a user got no email', async () => {
   const reasons = async (userId: string) =>
     (await ask('why-no-email', { userId })).deliveries.nodes.map(

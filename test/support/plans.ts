@@ -5,6 +5,7 @@ import type { Statement } from './statements.ts';
 const Plan = z.object({
   'Node Type': z.string(),
   'Relation Name': z.string().optional(),
+  'Index Name': z.string().optional(),
   'Actual Rows': z.number().default(0),
   'Actual Loops': z.number().default(0),
   'Rows Removed by Filter': z.number().default(0),
@@ -107,6 +108,13 @@ export function countScanned(plan: Plan, table: string): number {
       return Math.round(rows * node['Actual Loops']);
     })
     .reduce((sum, rows) => sum + rows, 0);
+}
+
+/** Returns the names of a table's indexes that a plan uses. */
+export function listIndexes(plan: Plan, table: string): string[] {
+  return listNodes(plan)
+    .filter((node) => node['Relation Name'] === table)
+    .map((node) => node['Index Name'] ?? node['Node Type']);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { getKysely } from '../../database/database.ts';
+import { ofAllUsers } from '../notification.entity.ts';
 
 /** Counting ends at this number, so that it costs the same however many requests are open. */
 export const MAX_COUNTED = 10_000;
@@ -13,21 +14,19 @@ export async function countOpenRequests(
   em: EntityManager,
 ): Promise<{ open: number; overdue: number; overdueSeconds: number }> {
   const db = getKysely(em);
-  // Sorted, so that PostgreSQL reads the index of open requests.
-  const first = db
+  // Sorted, so that PostgreSQL reads the indexes of open requests.
+  const open = db
     .selectFrom('Notification')
-    .select('expiresAt')
     .where('requestState', '=', sql.lit<'open'>('open'))
-    .orderBy('expiresAt')
     .limit(MAX_COUNTED);
-  const expiresAt = sql.ref('expiresAt');
-  const isDue = sql<boolean>`${expiresAt} <= now()`;
+  const first = open.where(sql.raw<boolean>(ofAllUsers)).orderBy('createdAt').select('id');
+  const overdue = open.where('expiresAt', '<=', sql<never>`now()`).orderBy('expiresAt').select('expiresAt');
   return db
-    .selectFrom(first.as('first'))
-    .select(({ fn }) => [
-      fn.countAll<number>().as('open'),
-      fn.countAll<number>().filterWhere(isDue).as('overdue'),
-      sql<number>`coalesce(extract(epoch from now() - min(${expiresAt}) filter (where ${isDue})), 0)::float`.as(
+    .selectFrom(overdue.as('overdue'))
+    .select(({ fn, selectFrom }) => [
+      selectFrom(first.as('first')).select(fn.countAll<number>().as('count')).$asScalar().as('open'),
+      fn.countAll<number>().as('overdue'),
+      sql<number>`coalesce(extract(epoch from now() - min(${sql.ref('expiresAt')})), 0)::float`.as(
         'overdueSeconds',
       ),
     ])

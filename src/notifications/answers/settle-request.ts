@@ -1,7 +1,7 @@
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import type { Time } from '../../values/time.ts';
 import type { Resolution } from '../notification.enums.ts';
-import type { StoredRequestState } from './answer.enums.ts';
+import { requestStates, type StoredRequestState } from './answer.enums.ts';
 import type { Answer } from './answer.ts';
 
 const { ref } = sql;
@@ -12,8 +12,18 @@ export const isOpenRequest: RawBuilder<boolean> = sql`(${ref('requestState')} = 
 /** Whether the time of a request has come. Uses the database's clock, once the user is locked. */
 export const isDue = sql<boolean>`coalesce(${ref('expiresAt')} <= clock_timestamp(), false)`;
 
-/** The notifications that are active or have an open request, which an index finds. */
+/** Is always true, and finds the notifications of a task by an index in which the state precedes the task. */
+export const isInAnyState = sql<boolean>`(${ref('requestState')} = any(${sql.lit(`{${requestStates.join()}}`)}))`;
+
+/** The notifications that are active or have an open request. */
 export const isUnsettled: RawBuilder<boolean> = sql`(status = 'active' or ${ref('requestState')} = 'open')`;
+
+/** Those of a task. Each condition has an index, which both together do not have. */
+export function isUnsettledOf(userId: Expression<string>, taskId: Expression<string>): RawBuilder<boolean> {
+  const select = (condition: RawBuilder<boolean>) => sql`select id from ${sql.table('Notification')}
+    where ${ref('userId')} = ${userId} and ${ref('taskId')} = ${taskId} and ${condition}`;
+  return sql`(id = any(array(${select(sql`status = 'active'`)} union all ${select(isOpenRequest)})))`;
+}
 
 /** How a request is settled. `default`: its default becomes the answer. */
 type SettledBy = 'answered' | 'expired' | 'withdrawn' | 'default';
