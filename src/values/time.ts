@@ -39,6 +39,15 @@ export function toMilliseconds(time: Time): number {
   return Date.parse(time);
 }
 
+/** Returns the time some milliseconds later; the last possible one beyond the year 9999. */
+export const addMilliseconds = (time: Time, milliseconds: number): Time =>
+  timeAt(toMilliseconds(time) + milliseconds) ?? '9999-12-31T23:59:59.999Z';
+
+/** Returns the latest of times. */
+export function latest(first: Time, ...others: readonly (Time | null | undefined)[]): Time {
+  return others.reduce<Time>((last, time) => (time && time > last ? time : last), first);
+}
+
 /** The length of `2026-01-31 09:30:00`. */
 const TO_THE_SECOND = 19;
 
