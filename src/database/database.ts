@@ -16,6 +16,7 @@ import {
 } from './pool.ts';
 import { createPreparedStatementCheck } from './prepared-statements.ts';
 import { RevisionGuard } from './revision-guard.ts';
+import { Turns } from './turns.ts';
 
 /** The folder of the migrations. Each file is named after its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
@@ -65,6 +66,8 @@ export async function openDatabase(options: PoolOptions) {
     long,
     /** The connections for changes. */
     changes,
+    /** The turns of changes of one user. */
+    turns: new Turns(options.timeoutMs),
     /** The URL that the database was opened with. */
     url: options.url,
     /** Returns whether prepared statements work, which some poolers do not support. */

@@ -38,27 +38,61 @@ export class Pipeline {
   async query<Row extends QueryResultRow>(statement: QueryConfig): Promise<Row[]> {
     const lease = this.#join();
     try {
-      const client = await lease.client;
-      this.#countStatement(statement, client, lease);
-      const { rows } = await send<Row>(lease, client, statement);
+      const rows = await this.#send<Row>(lease, await lease.client, statement);
       return rows;
     } catch (error) {
-      this.#stopSharing(lease);
       // Not awaited, so that `finally` ends this lease without waiting for the retry.
       if (lease.hasTimedOut) return this.#retryAlone(statement);
-      if (TIMED_OUT.has(readSystemErrorCode(error))) await abandon(lease);
+      await this.#fail(lease, error);
       throw error;
     } finally {
-      lease.progressAt = performance.now();
-      lease.running -= 1;
-      if (lease.running === 0) {
-        this.#stopSharing(lease);
-        lease.client.then(
-          (client) => client.release(lease.isFull),
-          () => undefined,
-        );
-      }
+      this.#leave(lease);
     }
+  }
+
+  /**
+   * Runs statements of which the later ones must see what the earlier ones see: all on one connection, in the order in
+   * which `read` sends them. They share it with other statements, but none is sent again on another connection.
+   * @throws {Error} as the pool's own `query` does
+   */
+  async inOrder<Result>(read: (query: Query) => Promise<Result>): Promise<Result> {
+    const lease = this.#join();
+    try {
+      const client = await lease.client;
+      return await read((statement) => this.#send(lease, client, statement));
+    } catch (error) {
+      await this.#fail(lease, error);
+      throw error;
+    } finally {
+      this.#leave(lease);
+    }
+  }
+
+  async #send<Row extends QueryResultRow>(
+    lease: Lease,
+    client: PoolClient,
+    statement: QueryConfig,
+  ): Promise<Row[]> {
+    this.#countStatement(statement, client, lease);
+    const { rows } = await send<Row>(lease, client, statement);
+    lease.progressAt = performance.now();
+    return rows;
+  }
+
+  async #fail(lease: Lease, error: unknown): Promise<void> {
+    this.#stopSharing(lease);
+    if (!lease.hasTimedOut && TIMED_OUT.has(readSystemErrorCode(error))) await abandon(lease);
+  }
+
+  #leave(lease: Lease): void {
+    lease.progressAt = performance.now();
+    lease.running -= 1;
+    if (lease.running > 0) return;
+    this.#stopSharing(lease);
+    lease.client.then(
+      (client) => client.release(lease.isFull),
+      () => undefined,
+    );
   }
 
   /** Runs a statement without its name, so that it is not prepared on this connection too. */
@@ -98,6 +132,9 @@ export class Pipeline {
     this.#stopSharing(lease);
   }
 }
+
+/** Sends a statement and returns its rows. */
+export type Query = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row[]>;
 
 /** The use of a connection, which begins with a statement and ends when no statement is running. */
 type Lease = {

@@ -30,6 +30,23 @@ export function defineStatement<Input extends object, Row extends QueryResultRow
   };
 }
 
+/**
+ * Defines a statement with optional parts: each combination is a statement of its own, built on first use.
+ * @param build builds the statement of the given parts
+ */
+export function defineVariants<Part extends string, Input extends object, Row extends QueryResultRow>(
+  build: (db: Kysely<Tables>, params: Params<Input>, parts: readonly Part[]) => Compilable<Row>,
+): (parts: readonly Part[]) => Statement<Input, Row> {
+  const variants = new Map<string, Statement<Input, Row>>();
+  return (parts) => {
+    const key = parts.join();
+    const variant =
+      variants.get(key) ?? defineStatement((db, params: Params<Input>) => build(db, params, parts));
+    variants.set(key, variant);
+    return variant;
+  };
+}
+
 /** Runs a statement on its own, on the connections for changes. */
 export async function runStatement<Input, Row extends QueryResultRow>(
   database: Database,

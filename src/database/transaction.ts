@@ -5,14 +5,10 @@ import { type Database, getKysely, type Tables } from './database.ts';
 import { holdWrites } from './pool.ts';
 import { type Bound, defineStatement, type Params, type Statement } from './statement.ts';
 
-/** Converts the error of a statement to the error of the change. */
-export type ConvertError = (error: Error) => Error;
-
 /** Sends a statement of a change and returns its rows. */
 export type Run = <Input, Row extends QueryResultRow>(
   statement: Statement<Input, Row>,
   input: Input,
-  convertError?: ConvertError,
 ) => Promise<Row[]>;
 
 /**
@@ -44,24 +40,18 @@ async function execute<Result>(
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
-  let failure: Error | undefined;
+  let failure: unknown;
   let isOpen = true;
 
   /** Sends a statement. The first error is kept, because later statements only fail as a result of it. */
-  const send = <Row extends QueryResultRow>(
-    { config, convertRows }: Bound<Row>,
-    convertError?: ConvertError,
-  ) =>
-    new Promise<Row[]>((resolve, reject) => {
-      client.query<Row>(config, (error, result) => {
-        if (!error) return resolve(convertRows(result.rows));
-        failure ??= convertError?.(error) ?? error;
-        reject(error);
-      });
+  const send = <Row extends QueryResultRow>(statement: Bound<Row>) =>
+    sendOn(client, statement).catch((error: unknown) => {
+      failure ??= error;
+      throw error;
     });
-  const run: Run = (statement, input, convertError) => {
+  const run: Run = (statement, input) => {
     if (!isOpen) throw new Error('A change must send all its statements before it awaits one.');
-    return send(statement(database, input), convertError);
+    return send(statement(database, input));
   };
 
   const sendHeld = holdWrites(client);
@@ -97,25 +87,19 @@ export async function findAndChange<Input, Found extends QueryResultRow, Result>
   work: (found: Found[], run: Run) => Promise<Result>,
 ): Promise<Result> {
   const client = await database.changes.connect();
-  const send = <Row extends QueryResultRow>({ config, convertRows }: Bound<Row>) =>
-    new Promise<Row[]>((resolve, reject) => {
-      client.query<Row>(config, (error, result) =>
-        error ? reject(error) : resolve(convertRows(result.rows)),
-      );
-    });
   try {
-    const [, found] = await Promise.all([send(begin), send(find(database, input))]);
+    const [, found] = await Promise.all([sendOn(client, begin), sendOn(client, find(database, input))]);
     const sendHeld = holdWrites(client);
     const results = Promise.all([
-      work(found, (statement, given) => send(statement(database, given))),
-      send(commit),
+      work(found, (statement, given) => sendOn(client, statement(database, given))),
+      sendOn(client, commit),
     ]);
     sendHeld();
     const [result] = await results;
     return result;
   } catch (error) {
     // Waits for what was sent, and ends the transaction unless that has.
-    await send(rollback).catch(() => undefined);
+    await sendOn(client, rollback).catch(() => undefined);
     throw error;
   } finally {
     client.release();
@@ -126,9 +110,21 @@ const toBound = (text: string): Bound<QueryResultRow> => ({
   config: { text },
   convertRows: (rows) => rows,
 });
-const begin = toBound('begin');
-const commit = toBound('commit');
-const rollback = toBound('rollback');
+export const begin = toBound('begin');
+export const commit = toBound('commit');
+export const rollback = toBound('rollback');
+
+/** Sends a statement on a connection, and returns its rows. */
+export function sendOn<Row extends QueryResultRow>(
+  client: PoolClient,
+  { config, convertRows }: Bound<Row>,
+): Promise<Row[]> {
+  // With a callback, because pg's own promise keeps the result of each pipelined statement in memory until the next major
+  // garbage collection.
+  return new Promise((resolve, reject) => {
+    client.query<Row>(config, (error, result) => (error ? reject(error) : resolve(convertRows(result.rows))));
+  });
+}
 
 /** Locks the users of a transaction. */
 export const lockUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
@@ -159,7 +155,7 @@ export async function userTransaction<Result>(
  * Locks the users' revisions, creating those that do not exist, in the order of the IDs, so that changes never
  * deadlock. The false condition locks an existing row without writing it (PostgreSQL, INSERT, ON CONFLICT Clause).
  */
-function lock(db: Kysely<Tables>, users: RawBuilder<readonly string[]>) {
+export function lock(db: Pick<Kysely<Tables>, 'insertInto'>, users: RawBuilder<readonly string[]>) {
   return db
     .insertInto('UserRevision')
     .columns(['userId'])
