@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import { defineListRead, type ReadParams } from '../database/read.ts';
-import { isOpenRequest } from './answers/settle-request.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
+import { isOpenRequest } from './notification-filter.ts';
 
 /** The number of a user's active notifications, in total and by kind. */
 export type ActiveCounts = {

@@ -19,11 +19,11 @@ import {
   selectProperties,
 } from '../database/read.ts';
 import type { Time } from '../values/time.ts';
-import { isOpenRequest } from './answers/settle-request.ts';
 import { type Notification, ofAllUsers } from './notification.entity.ts';
 import {
   type FilterInput as ConditionInput,
   isActive,
+  isOpenRequest,
   type NotificationFilter,
   selectChecked,
   toFilterInput,

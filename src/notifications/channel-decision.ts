@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
 import { channelSkipReasons, type SkipReason, taskSkipReasons } from './notification.enums.ts';
-import { isChannelEnabled } from './preferences/channels.ts';
+import { type Channels, defaultChannels, isChannelEnabled } from './preferences/channels.ts';
 
 /*
  * For each channel, publishing decides whether the gateway delivers, and if not, why. The decision is stored with the
@@ -16,91 +16,59 @@ const MASK = 2 ** BITS - 1;
 /** Returns the code of a reason. */
 const codeOf = (reason: (typeof channelSkipReasons)[number]) => channelSkipReasons.indexOf(reason) + 1;
 
-/** Returns the code of a reason that applies to the notification of a task. */
-export const codeOfTask = (reason: (typeof taskSkipReasons)[number]) => taskSkipReasons.indexOf(reason) + 1;
-
 const shiftOf = (channel: DeliveryChannel) => BITS * deliveryChannels.indexOf(channel);
 const TASK_SHIFT = BITS * deliveryChannels.length;
 
-/** How long after its publication, or after a manual retry, a message may be sent. */
-export const lifetime = sql.raw(`interval '24 h'`);
-
-/** Returns the condition that a notification, whose properties follow the prefix, may still be delivered. */
-export function isDeliverable(prefix: string): RawBuilder<boolean> {
-  return sql`(${sql.ref(`${prefix}.status`)} = 'active'
-    and ${sql.ref(`${prefix}.createdAt`)} > now() - ${lifetime})`;
-}
-
-/** Whether a joined contact or push subscription is a target of its channel that is not suspended. */
-export const isTarget: Readonly<Record<DeliveryChannel, RawBuilder<boolean>>> = {
-  email: sql`(${sql.ref('Contact.email')} is not null and ${sql.ref('Contact.emailSuspendedAt')} is null)`,
-  push: sql`(${sql.ref('PushSubscription.id')} is not null)`,
-  chat: sql`(${sql.ref('Contact.chatMemberId')} is not null and ${sql.ref('Contact.chatSuspendedAt')} is null)`,
+/** Where and how a user is reached: what decides over which channels a notification of a kind is delivered. */
+export type Reach = {
+  /** The preference of the kind; `undefined` if it is not stored. */
+  channels: Channels | undefined;
+  /** The targets of each channel that are not suspended, by ID; empty for email and chat. */
+  targets: Readonly<Record<DeliveryChannel, readonly Target[]>>;
 };
 
-/** What a decision depends on, besides the user's records. */
-type DecisionInput = {
-  userId: RawBuilder<string>;
-  kind: RawBuilder<string>;
-  /** The channels that have a provider. */
-  providers: RawBuilder<readonly DeliveryChannel[]>;
-  /** The code of the reason of a task, or 0. With one, no channel is left to the caller either. */
-  taskCode: RawBuilder<number>;
+/** A target of a channel, and the provider that is paused on its failures. */
+export type Target = { id: string; provider: string };
+
+/** A user's contact, as far as it decides about targets. */
+type Addresses = {
+  readonly [Name in 'email' | 'emailSuspendedAt' | 'chatMemberId' | 'chatSuspendedAt']: string | null;
 };
 
-/** Decides for a notification of this user and kind. Without a provider, no contact or subscription is read. */
-export function decideChannels({ userId, kind, providers, taskCode }: DecisionInput): RawBuilder<number> {
-  const owner = (table: string) => sql`${sql.ref(`${table}.userId`)} = ${userId}`;
-  const hasTarget = {
-    ...isTarget,
-    push: sql`exists (select from ${sql.table('PushSubscription')} where ${owner('PushSubscription')})`,
+/** Lists a user's targets that are not suspended. */
+export function listTargets(
+  contact: Addresses | undefined,
+  subscriptions: readonly { id: string; host: string }[],
+): Reach['targets'] {
+  const hasEmail = contact && contact.email !== null && contact.emailSuspendedAt === null;
+  const hasChat = contact && contact.chatMemberId !== null && contact.chatSuspendedAt === null;
+  return {
+    email: hasEmail ? [{ id: '', provider: 'email' }] : [],
+    push: subscriptions.map(({ id, host }) => ({ id, provider: host })),
+    chat: hasChat ? [{ id: '', provider: 'chat' }] : [],
   };
-  const codes = deliveryChannels.map(
-    (channel) => sql`(case when not ${isChannelEnabled(channel)} then ${sql.lit(codeOf('channel_disabled'))}
-      when ${sql.lit(channel)} <> all(${providers}) and ${taskCode} = 0 then ${sql.lit(codeOf('no_provider'))}
-      when not ${hasTarget[channel]} then ${sql.lit(codeOf('no_target'))}
-      else 0 end << ${sql.lit(shiftOf(channel))})`,
-  );
-  return sql`(select (${sql.join(codes, sql` | `)} | (${taskCode} << ${sql.lit(TASK_SHIFT)}))::smallint from (select) as nothing
-    left join ${sql.table('NotificationPreference')} on ${owner('NotificationPreference')}
-      and ${sql.ref('NotificationPreference.notificationKind')} = ${kind}
-    left join ${sql.table('Contact')} on ${owner('Contact')} and cardinality(${providers}) > 0)`;
-}
-
-/** Whether a notification's decision leaves a channel to the caller of `publishNotification`. */
-function isLeftToCaller(channel: DeliveryChannel, decision: RawBuilder<number>): RawBuilder<boolean> {
-  return sql`(${selectCode(channel, decision)} = ${sql.lit(codeOf('no_provider'))})`;
 }
 
 /**
- * Whether a published notification may be queued for a channel again, for targets that were added since: the channel was
- * not left to the caller or, if a task token published the notification, which counts as sent or not when it is stored,
- * the channel was not skipped.
+ * Decides over which channels a notification is delivered.
+ * @param providers the channels that have a provider
+ * @param taskReason why a task's notification is delivered over none. No channel is then left to the caller either
  */
-export function mayQueue(
-  channel: DeliveryChannel,
-  decision: RawBuilder<number>,
-  byTask: RawBuilder<boolean>,
-): RawBuilder<boolean> {
-  return sql`case when ${byTask} then ${isSentOver(channel, decision)} else not ${isLeftToCaller(channel, decision)} end`;
-}
-
-/** Whether a notification was sent over a channel when it was published. */
-export function isSent(decision: RawBuilder<number>): RawBuilder<boolean> {
-  return sql`(${sql.join(
-    deliveryChannels.map((channel) => isSentOver(channel, decision)),
-    sql` or `,
-  )})`;
-}
-
-function isSentOver(channel: DeliveryChannel, decision: RawBuilder<number>): RawBuilder<boolean> {
-  return sql`(${selectCode(channel, decision)} = 0 and ${selectTaskCode(decision)} = 0)`;
-}
-
-const selectTaskCode = (decision: RawBuilder<number>) => sql`(${decision} >> ${sql.lit(TASK_SHIFT)})`;
-
-function selectCode(channel: DeliveryChannel, decision: RawBuilder<number>): RawBuilder<number> {
-  return sql`(${decision} >> ${sql.lit(shiftOf(channel))} & ${sql.lit(MASK)})`;
+export function decideChannels(
+  { channels = defaultChannels, targets }: Reach,
+  providers: ReadonlySet<DeliveryChannel>,
+  taskReason?: (typeof taskSkipReasons)[number],
+): number {
+  const findCode = (channel: DeliveryChannel) => {
+    if (!isChannelEnabled(channel, channels)) return codeOf('channel_disabled');
+    if (!providers.has(channel) && taskReason === undefined) return codeOf('no_provider');
+    return targets[channel].length === 0 ? codeOf('no_target') : 0;
+  };
+  const ofTask = taskReason === undefined ? 0 : taskSkipReasons.indexOf(taskReason) + 1;
+  return deliveryChannels.reduce(
+    (decision, channel) => decision | (findCode(channel) << shiftOf(channel)),
+    ofTask << TASK_SHIFT,
+  );
 }
 
 /** Selects a row `(channel, reason)` for each channel over which a notification is not delivered. */
@@ -108,12 +76,12 @@ export function selectSkipped(
   decision: RawBuilder<number>,
 ): RawBuilder<{ channel: DeliveryChannel; reason: SkipReason }> {
   const rows = deliveryChannels.map(
-    (channel) => sql`(${sql.lit(channel)}, ${selectCode(channel, decision)})`,
+    (channel) => sql`(${sql.lit(channel)}, (${decision} >> ${sql.lit(shiftOf(channel))}) & ${sql.lit(MASK)})`,
   );
   const toArray = (reasons: readonly SkipReason[]) =>
     sql`(array[${sql.join(reasons.map((reason) => sql.lit(reason)))}])`;
   return sql`(select * from (
-    select channel, coalesce(${toArray(channelSkipReasons)}[code], ${toArray(taskSkipReasons)}[${selectTaskCode(decision)}]) as reason
+    select channel, coalesce(${toArray(channelSkipReasons)}[code], ${toArray(taskSkipReasons)}[${decision} >> ${sql.lit(TASK_SHIFT)}]) as reason
     from (values ${sql.join(rows)}) as decided (channel, code)) as skipped where reason is not null)`;
 }
 
@@ -125,6 +93,24 @@ export function listEnabled(decision: number): DeliveryChannel[] {
 /** Lists the channels that are left to the caller of `publishNotification`. */
 export function listLeftToCaller(decision: number): DeliveryChannel[] {
   return deliveryChannels.filter((channel) => reasonOf(channel, decision) === 'no_provider');
+}
+
+/** Whether a notification was sent over a channel when it was published. */
+export function isSent(decision: number): boolean {
+  return deliveryChannels.some((channel) => reasonOf(channel, decision) === undefined);
+}
+
+/**
+ * Whether a published notification may be queued for a channel again, for targets that were added since: the channel was
+ * not left to the caller or, if a task token published the notification, which counts as sent or not when it is stored,
+ * the channel was not skipped.
+ */
+export function mayQueue(
+  channel: DeliveryChannel,
+  { skippedChannels, byTask }: { skippedChannels: number; byTask: boolean },
+): boolean {
+  const reason = reasonOf(channel, skippedChannels);
+  return byTask ? reason === undefined : reason !== 'no_provider';
 }
 
 function reasonOf(channel: DeliveryChannel, decision: number): SkipReason | undefined {

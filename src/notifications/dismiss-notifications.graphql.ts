@@ -43,7 +43,7 @@ builder.mutationField(dismissNotificationField, (t) =>
       }),
     },
     resolve: async (_root, { input }, context) => {
-      const notification = await dismissNotification(context, context.viewer.userId, input.id, context.now);
+      const notification = await dismissNotification(context, context.viewer.userId, input.id);
       return { notification };
     },
   }),
@@ -121,9 +121,9 @@ builder.mutationField(dismissNotificationsField, (t) =>
       }),
     },
     resolve: async (_root, { input: { ids, filter } }, context, info) => {
-      const { viewer, now } = context;
+      const { viewer } = context;
       const chosen = filter ? toSeenFilter(filter) : { ids: ids ?? [] };
-      const dismissed = await dismissNotifications(context, viewer.userId, chosen, now);
+      const dismissed = await dismissNotifications(context, viewer.userId, chosen);
       const notifications = await readForReply(context, viewer.userId, dismissed, info);
       return { ids: dismissed, notifications };
     },
@@ -170,7 +170,7 @@ builder.mutationField('restoreNotification', (t) =>
       }),
     },
     resolve: async (_root, { input }, context) => {
-      const notification = await restoreNotification(context, context.viewer.userId, input.id, context.now);
+      const notification = await restoreNotification(context, context.viewer.userId, input.id);
       return { notification };
     },
   }),

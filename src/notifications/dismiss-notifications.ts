@@ -1,18 +1,17 @@
-import { sql } from 'kysely';
-import { runAndCancel, transactionAndCancel } from '../database/outbox.ts';
-import { defineStatement, type Params } from '../database/statement.ts';
-import { lockExisting } from '../database/transaction.ts';
+import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import type { Tables } from '../database/database.ts';
+import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import { lockExisting, transaction } from '../database/transaction.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { announceRecords } from '../live/announcer.ts';
 import { type EventInput, recordEvents } from '../platform-events/insert-events.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
-import { currentEpoch } from '../revisions/revisions.ts';
+import { currentEpoch, incrementRevision } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
+import type { NotificationDependencies } from './change-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 import { findNotification } from './notifications.ts';
-import type { NotificationDependencies } from './publish-notifications.ts';
-import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** The second attempt sees every notification that was committed during the first. */
 const MAX_ATTEMPTS = 2;
@@ -25,13 +24,13 @@ export async function dismissNotification(
   { database, announce, outbox }: NotificationDependencies,
   userId: string,
   id: string,
-  now: Time,
 ): Promise<Notification> {
-  const input = { userId, id, now };
+  const input = { userId, id };
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const [dismissed] = await runAndCancel({ database, outbox }, dismiss, input);
+    const [dismissed] = await runStatement(database, dismiss, input);
     if (dismissed !== undefined) {
       announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
+      outbox.note([userId]);
       return dismissed;
     }
     const found = await findNotification(database, userId, id);
@@ -41,15 +40,15 @@ export async function dismissNotification(
   throw new NotFoundError();
 }
 
-type DismissInput = EventInput & { now: Time };
+/** The time of a dismissal: the database's clock, but not before the last change, even if clocks differ. */
+const dismissalTime = sql<Time>`greatest(date_trunc('milliseconds', clock_timestamp()), ${sql.ref('updatedAt')})`;
 
 /**
  * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. The
- * statement itself locks the user, because `runStatement` does not. Within a change, the user is already locked.
- * Timestamps never decrease, even if the clocks of gateways differ. The property `notifications` of `UserRevision` is a
+ * statement itself locks the user, because `runStatement` does not. The property `notifications` of `UserRevision` is a
  * revision, not a count.
  */
-const dismiss = defineStatement((db, params: Params<DismissInput & { id: string }>) => {
+const dismiss = defineStatement((db, params: Params<EventInput & { id: string }>) => {
   const { param } = params;
   return db
     .with('locked', (db) => lockExisting(db, param('userId')))
@@ -77,8 +76,8 @@ const dismiss = defineStatement((db, params: Params<DismissInput & { id: string 
     .set((eb) => ({
       status: 'dismissed',
       revision: eb.ref('incremented.revision'),
-      dismissedAt: eb.fn('greatest', [param('now'), 'updatedAt']),
-      updatedAt: eb.fn('greatest', [param('now'), 'updatedAt']),
+      dismissedAt: dismissalTime,
+      updatedAt: dismissalTime,
     }))
     .where('userId', '=', param('userId'))
     .where('id', '=', param('id'))
@@ -103,53 +102,78 @@ export async function dismissNotifications(
   { database, announce, outbox }: NotificationDependencies,
   userId: string,
   filter: DismissFilter,
-  now: Time,
 ): Promise<string[]> {
-  const dismissed = await transactionAndCancel({ database, outbox }, [userId], (run) => {
-    const input = { userId, now };
-    if ('ids' in filter) return run(dismissByIds, { ...input, ids: filter.ids });
+  const dismissed = await transaction(database, [userId], (run) => {
+    if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids });
     const { kinds, projectIds, upTo } = filter;
-    return run(dismissSeen, { ...input, kinds: kinds ?? notificationKinds, projectIds, ...upTo });
+    return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectIds, ...upTo });
   });
+  if (dismissed.length > 0) outbox.note([userId]);
   return announceRecords(announce, userId, 'notifications', dismissed).map(({ id }) => id);
 }
 
-const dismissByIds = defineStatement((db, params: Params<DismissInput & { ids: readonly string[] }>) =>
-  updateWithRevisions(
-    db,
-    params,
-    (eb) =>
-      eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', sql<string>`any(${params.param('ids')})`)]),
-    { status: 'dismissed' },
-  ).returning(['Notification.id as id', 'Notification.revision as revision']),
+/**
+ * Dismisses notifications of a user, each with a revision of its own, in the order of creation. The caller must have locked
+ * the user's row of `UserRevision`.
+ */
+function dismissAll(
+  db: Kysely<Tables>,
+  params: Params<EventInput>,
+  condition: (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>,
+) {
+  const { param } = params;
+  return db
+    .with('numbered', (db) =>
+      db
+        .selectFrom('Notification')
+        .select(['id', 'taskId'])
+        .select(sql<number>`row_number() over (order by ${sql.ref('createdAt')}, id)`.as('place'))
+        .where('userId', '=', param('userId'))
+        .where(condition),
+    )
+    .with('incremented', (db) => incrementRevision(db, 'notifications', 'numbered', param('userId')))
+    .with('events', (db) => recordEvents(db, params, ['numbered', sql`'notification.dismissed'`]))
+    .updateTable('Notification')
+    .from(['numbered', 'incremented'])
+    .set((eb) => ({
+      status: 'dismissed' as const,
+      revision: eb('incremented.before', '+', eb.ref('numbered.place')),
+      dismissedAt: dismissalTime,
+      updatedAt: dismissalTime,
+    }))
+    .where('userId', '=', param('userId'))
+    .whereRef('Notification.id', '=', 'numbered.id')
+    .returning(['Notification.id as id', 'Notification.revision as revision']);
+}
+
+const dismissByIds = defineStatement((db, params: Params<EventInput & { ids: readonly string[] }>) =>
+  dismissAll(db, params, (eb) =>
+    eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', sql<string>`any(${params.param('ids')})`)]),
+  ),
 );
 
-type SeenInput = DismissInput &
+type SeenInput = EventInput &
   EventCursor & { kinds: readonly NotificationKind[]; projectIds: readonly string[] | null };
 
 const dismissSeen = defineStatement((db, params: Params<SeenInput>) => {
   const { param } = params;
-  return updateWithRevisions(
-    db,
-    params,
-    (eb) =>
-      eb.and([
-        eb('status', '=', sql.lit<'active'>('active')),
-        eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
-        eb.or([
-          eb(param('projectIds', 'text[]'), 'is', null),
-          eb('projectId', '=', sql<string>`any(${param('projectIds', 'text[]')})`),
-        ]),
-        eb('revision', '<=', param('revision')),
-        eb.exists(
-          eb
-            .selectFrom('UserRevision')
-            .select('userId')
-            .where('userId', '=', param('userId'))
-            .where(currentEpoch, '=', param('epoch'))
-            .where('notifications', '>=', param('revision')),
-        ),
+  return dismissAll(db, params, (eb) =>
+    eb.and([
+      eb('status', '=', sql.lit<'active'>('active')),
+      eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
+      eb.or([
+        eb(param('projectIds', 'text[]'), 'is', null),
+        eb('projectId', '=', sql<string>`any(${param('projectIds', 'text[]')})`),
       ]),
-    { status: 'dismissed' },
-  ).returning(['Notification.id as id', 'Notification.revision as revision']);
+      eb('revision', '<=', param('revision')),
+      eb.exists(
+        eb
+          .selectFrom('UserRevision')
+          .select('userId')
+          .where('userId', '=', param('userId'))
+          .where(currentEpoch, '=', param('epoch'))
+          .where('notifications', '>=', param('revision')),
+      ),
+    ]),
+  );
 });

@@ -2,13 +2,18 @@ import { type RawBuilder, sql } from 'kysely';
 import { type Filter, joinConditions, type PageInput, type Period } from '../database/page.ts';
 import type { ReadParams } from '../database/read.ts';
 import { type RequestState, requestStates, type StoredRequestState } from './answers/answer.enums.ts';
-import { isInAnyState, isOpenRequest } from './answers/settle-request.ts';
 import {
   type NotificationKind,
   type NotificationStatus,
   notificationKinds,
   notificationStatuses,
 } from './notification.enums.ts';
+
+/** Whether a notification is an open request. */
+export const isOpenRequest: RawBuilder<boolean> = sql`(${sql.ref('requestState')} = 'open')`;
+
+/** Is always true, and finds the notifications of a task by an index in which the state precedes the task. */
+export const isInAnyState = sql<boolean>`(${sql.ref('requestState')} = any(${sql.lit(`{${requestStates.join()}}`)}))`;
 
 /** A filter of a user's notifications. An omitted condition or null matches everything, an empty list nothing. */
 export type NotificationFilter = Period & {

@@ -25,6 +25,8 @@ export const NotificationSchema = defineEntity({
     taskId: idColumn(),
     /** Whether a task token published the notification, which counts for the task's limits: see task-budget.ts. */
     byTask: p.boolean().default(false),
+    /** The tool ID in the payload of a plan or a question. */
+    toolId: textColumn().strictNullable(),
     taskName: textColumn().strictNullable(),
     projectId: idColumn(),
     projectName: textColumn().strictNullable(),
@@ -35,7 +37,6 @@ export const NotificationSchema = defineEntity({
     prUrl: textColumn().strictNullable(),
     /** `json` instead of `jsonb`, to preserve the order of keys. */
     payload: p.json<NotificationPayload>().columnType('json'),
-    /** The memory that `payload` takes, in bytes. Null if a gateway before version 0.3.0 stored it. */
     /** The channels over which the gateway does not deliver it: see channel-decision.ts. */
     skippedChannels: p.smallint().default(0),
     occurredAt: timeColumn(),
@@ -112,5 +113,5 @@ export const TaskResolutionSchema = defineEntity({
   indexes: [{ name: 'task_resolution_age', properties: ['updatedAt'] }],
 });
 
-class TaskResolution extends TaskResolutionSchema.class {}
+export class TaskResolution extends TaskResolutionSchema.class {}
 TaskResolutionSchema.setClass(TaskResolution);

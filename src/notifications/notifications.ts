@@ -92,16 +92,3 @@ export async function findNotification(
   if (notification === undefined) throw new NotFoundError();
   return notification;
 }
-
-const findId = defineRowRead((db, { param }: ReadParams<Key>) =>
-  db
-    .selectFrom('Notification')
-    .select('id')
-    .where('userId', '=', param('userId'))
-    .where('id', '=', param('id')),
-);
-
-/** Whether the user has a notification with this ID. */
-export async function hasNotification(database: Database, userId: string, id: string): Promise<boolean> {
-  return (await findId(database, { userId, id })) !== undefined;
-}

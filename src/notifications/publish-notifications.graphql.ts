@@ -19,7 +19,6 @@ import { MAX_LENGTH } from '../values/text.ts';
 import { asksUser, toAnswerContent } from './answers/answer.ts';
 import { SupersedeScopeEnum } from './answers/answer-enums.graphql.ts';
 import { DefaultAnswerInput, toGivenAnswer } from './answers/answer-input.graphql.ts';
-import { settleIfDue } from './answers/answer-notification.ts';
 import type { NotificationDraft, RequestDraft } from './notification-draft.ts';
 import { NotificationChannelEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
@@ -206,22 +205,12 @@ builder.mutationFields((t) => ({
 /** Publishes notifications, and adds their IDs, which may be generated, to the log line of the request. */
 async function publish(context: Context, requests: readonly PublishRequest[]): Promise<Publication[]> {
   const byTask = context.viewer.task !== undefined;
-  const publications = await publishNotifications(context, requests, context.now, byTask);
+  const publications = await publishNotifications(context, requests, byTask);
   for (const { notification, created } of publications) {
     const { userId, id, kind } = notification;
     context.published.push({ user: userId, notification: id, kind, created });
   }
-  return Promise.all(publications.map((publication) => settleRepeated(context, publication)));
-}
-
-/** Stores the expiry of a request that was published before, so that it is not returned as open. */
-async function settleRepeated(context: Context, publication: Publication): Promise<Publication> {
-  const { created, notification } = publication;
-  const { userId, id, requestState, expiresAt } = notification;
-  if (created || requestState !== 'open' || expiresAt === null) return publication;
-  const settled = await settleIfDue(context, userId, id);
-  // Nobody delivers it any more.
-  return settled ? { ...publication, notification: settled, deliverByCaller: [] } : publication;
+  return publications;
 }
 
 type PublishInput = typeof PublishNotificationInput.$inferInput;

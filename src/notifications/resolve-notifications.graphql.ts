@@ -82,7 +82,7 @@ builder.mutationField('resolveNotifications', (t) =>
     resolve: async (_root, { input }, context, info) => {
       const { userId, reason } = input;
       const filter = toFilter(input, context.viewer.task?.taskId);
-      const resolved = await resolveNotifications(context, userId, filter, reason, context.now);
+      const resolved = await resolveNotifications(context, userId, filter, reason);
       return { notifications: await readForReply(context, userId, resolved, info) };
     },
   }),

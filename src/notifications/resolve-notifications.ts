@@ -1,13 +1,15 @@
-import { sql } from 'kysely';
-import { transactionAndCancel } from '../database/outbox.ts';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
-import { announceRecords } from '../live/announcer.ts';
-import type { EventInput } from '../platform-events/insert-events.ts';
 import type { Time } from '../values/time.ts';
-import { isUnsettled, isUnsettledOf } from './answers/settle-request.ts';
+import {
+  changeNotifications,
+  type NotificationDependencies,
+  selectState,
+  selectStates,
+} from './change-notifications.ts';
+import { settleInOrder, toChanges, withdraw } from './lifecycle.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
-import type { NotificationDependencies } from './publish-notifications.ts';
-import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
  * The notifications to resolve: by ID, of these only those of `ofTask` if it is set, or those of a task. `kinds` defaults
@@ -23,98 +25,91 @@ export type ResolveFilter =
       occurredUpTo?: Time | null | undefined;
     };
 
-type Resolution = EventInput & { reason: ResolveReason; now: Time };
-
-type TaskInput = Resolution & {
-  taskId: string;
-  kinds: readonly NotificationKind[];
-  toolId: string | null;
-  occurredUpTo: Time | null;
-};
+/** The maximum number of notifications that one step settles. */
+const MAX_SETTLED = 500;
 
 /**
  * Resolves the active notifications of a user that match the filter, withdraws their open requests and those of dismissed
  * notifications that match it, and returns the IDs of all that it changed, oldest first. With `occurredUpTo`,
- * notifications that occurred up to then but are published later are resolved too, by insert-publication.ts. Ignores
- * unknown IDs and the IDs of another user's notifications.
+ * notifications that occurred up to then but are published later are resolved too, by publish.ts. Ignores unknown IDs and
+ * the IDs of another user's notifications.
  */
 export async function resolveNotifications(
-  { database, announce, outbox }: NotificationDependencies,
+  dependencies: NotificationDependencies,
   userId: string,
   filter: ResolveFilter,
   reason: ResolveReason,
-  now: Time,
 ): Promise<string[]> {
-  const resolved = await transactionAndCancel({ database, outbox }, [userId], async (run) => {
-    const resolution = { userId, reason, now };
-    if ('ids' in filter) {
-      const { ids, ofTask = null } = filter;
-      return run(resolveByIds, { ...resolution, ids, ofTask });
-    }
-    const { taskId, kinds, toolId = null, occurredUpTo = null } = filter;
-    const input = { ...resolution, taskId, kinds: kinds ?? notificationKinds, toolId, occurredUpTo };
-    const stored = occurredUpTo === null ? [] : run(storeResolution, input);
-    const [notifications] = await Promise.all([run(resolveOfTask, input), stored]);
-    return notifications;
+  const { kinds, occurredUpTo } = 'ids' in filter ? { kinds: [], occurredUpTo: null } : filter;
+  const steps = await changeNotifications(dependencies, userId, {
+    read: (read) =>
+      'ids' in filter
+        ? read(findByIds, { userId, ids: filter.ids, ofTask: filter.ofTask ?? null })
+        : read(findOfTask, { userId, ...toTaskInput(filter) }),
+    decide(states, moment) {
+      const resolved = settleInOrder(states.slice(0, MAX_SETTLED), moment, (state, at) =>
+        withdraw(state, at, reason),
+      );
+      const more = states.length > MAX_SETTLED;
+      const marks =
+        'ids' in filter || !occurredUpTo || more
+          ? []
+          : [...new Set(kinds ?? notificationKinds)].map((kind) => ({
+              taskId: filter.taskId,
+              kind,
+              resolvedUpTo: occurredUpTo,
+              resolution: reason,
+              updatedAt: moment.at,
+            }));
+      return { ...toChanges(resolved), marks, more, result: resolved.map(({ patch }) => patch.id) };
+    },
   });
-  return announceRecords(announce, userId, 'notifications', resolved).map(({ id }) => id);
+  return steps.flat();
 }
 
-type IdsInput = Resolution & { ids: readonly string[]; ofTask: string | null };
+type TaskFilter = Exclude<ResolveFilter, { ids: readonly string[] }>;
 
-const resolveByIds = defineStatement((db, params: Params<IdsInput>) => {
-  const { param } = params;
-  const ofTask = param('ofTask', 'text');
-  return updateWithRevisions(
-    db,
-    params,
-    (eb) =>
-      eb.and([
-        isUnsettled,
-        eb('id', '=', sql<string>`any(${param('ids')})`),
-        sql<boolean>`(${ofTask} is null or ${sql.ref('taskId')} = ${ofTask})`,
-      ]),
-    { status: 'resolved', resolution: param('reason') },
-  ).returning(['Notification.id as id', 'Notification.revision as revision']);
+const toTaskInput = ({ taskId, kinds, toolId = null, occurredUpTo = null }: TaskFilter) => ({
+  taskId,
+  kinds: kinds ?? notificationKinds,
+  toolId,
+  occurredUpTo,
 });
 
-const resolveOfTask = defineStatement((db, params: Params<TaskInput>) => {
-  const { param } = params;
-  const toolId = param('toolId', 'text');
-  const occurredUpTo = param('occurredUpTo', 'timestamptz');
-  return updateWithRevisions(
-    db,
-    params,
-    (eb) =>
-      eb.and([
-        isUnsettledOf(param('userId'), param('taskId')),
-        eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
-        sql<boolean>`(${toolId} is null or payload ->> 'toolId' = ${toolId})`,
-        sql<boolean>`(${occurredUpTo} is null or ${sql.ref('occurredAt')} <= ${occurredUpTo})`,
-      ]),
-    { status: 'resolved', resolution: param('reason') },
-  ).returning(['Notification.id as id', 'Notification.revision as revision']);
-});
+const { ref } = sql;
+const open = sql`${ref('requestState')} = 'open'`;
 
-/** Stores `occurredUpTo` and the reason for each kind, unless this time or a later one is stored. */
-const storeResolution = defineStatement((db, { param }: Params<TaskInput>) =>
-  db
-    .insertInto('TaskResolution')
-    .columns(['userId', 'taskId', 'kind', 'resolvedUpTo', 'resolution', 'updatedAt'])
-    .expression(
-      sql`select ${param('userId', 'text')}, ${param('taskId', 'text')}, kind, ${param('occurredUpTo', 'timestamptz')}, ${param('reason', 'text')},
-          ${param('now', 'timestamptz')}
-        from unnest(${param('kinds', 'text[]')}) as given (kind) group by kind`,
-    )
-    .onConflict((conflict) =>
-      conflict
-        .columns(['userId', 'taskId', 'kind'])
-        .doUpdateSet((eb) => ({
-          resolvedUpTo: eb.ref('excluded.resolvedUpTo'),
-          resolution: eb.ref('excluded.resolution'),
-          updatedAt: eb.ref('excluded.updatedAt'),
-        }))
-        .whereRef('excluded.resolvedUpTo', '>', 'TaskResolution.resolvedUpTo'),
-    )
-    .returning('kind'),
+const findByIds = defineStatement(
+  (db, { param }: Params<{ userId: string; ids: readonly string[]; ofTask: string | null }>) => {
+    const ofTask = param('ofTask', 'text');
+    return selectOldest(
+      db,
+      selectOfUser(sql`${ref('userId')} = ${param('userId')} and id = any(${param('ids', 'text[]')})
+        and (status = 'active' or ${open}) and (${ofTask} is null or ${ref('taskId')} = ${ofTask}) order by id`),
+    );
+  },
 );
+
+/** The open ones and the active ones are found by different indexes. */
+const findOfTask = defineStatement(
+  (db, { param }: Params<{ userId: string } & ReturnType<typeof toTaskInput>>) => {
+    const [toolId, occurredUpTo] = [param('toolId', 'text'), param('occurredUpTo', 'timestamptz')];
+    const matches = sql`${ref('userId')} = ${param('userId')} and ${ref('taskId')} = ${param('taskId')}
+      and kind = any(${param('kinds', 'text[]')}) and (${toolId} is null or ${ref('toolId')} = ${toolId})
+      and (${occurredUpTo} is null or ${ref('occurredAt')} <= ${occurredUpTo})`;
+    return selectOldest(
+      db,
+      sql`(${selectOfUser(sql`${matches} and ${open} order by ${ref('byTask')}, kind`)})
+        union all (${selectOfUser(sql`${matches} and status = 'active' and not ${open} order by kind, slot`)})`,
+    );
+  },
+);
+
+const selectOfUser = (condition: RawBuilder<unknown>) =>
+  selectState(sql`${sql.table('Notification')} where ${condition}`);
+
+const selectOldest = (db: Kysely<Tables>, states: ReturnType<typeof selectState>) =>
+  selectStates(db, states)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(sql.lit(MAX_SETTLED + 1));

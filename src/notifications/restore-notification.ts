@@ -1,14 +1,11 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { defineStatement, type Params } from '../database/statement.ts';
-import { transaction } from '../database/transaction.ts';
-import { type EventInput, recordEvents } from '../platform-events/insert-events.ts';
-import { incrementRevision } from '../revisions/revisions.ts';
-import type { Time } from '../values/time.ts';
+import { NotFoundError } from '../errors/gateway-errors.ts';
+import { requestStates } from './answers/answer.enums.ts';
+import { changeNotifications, type NotificationDependencies, readWhole } from './change-notifications.ts';
+import { restore, type State, toChanges, toState } from './lifecycle.ts';
 import type { Notification } from './notification.entity.ts';
-import type { Resolution } from './notification.enums.ts';
-import { findNotification } from './notifications.ts';
-import type { NotificationDependencies } from './publish-notifications.ts';
-import { changeTime } from './update-with-revisions.ts';
+import { applyPatch } from './publish.ts';
 
 /**
  * Undoes the dismissal of a notification. It is active again, unless it was resolved, or a later notification of its slot
@@ -16,72 +13,42 @@ import { changeTime } from './update-with-revisions.ts';
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function restoreNotification(
-  { database, announce }: NotificationDependencies,
+  dependencies: NotificationDependencies,
   userId: string,
   id: string,
-  now: Time,
 ): Promise<Notification> {
-  const [restored] = await transaction(database, [userId], (run) => run(restore, { userId, id, now }));
-  if (restored === undefined) return findNotification(database, userId, id);
-  announce({ user: userId, topic: 'notifications', revision: restored.revision });
+  const [restored] = await changeNotifications(dependencies, userId, {
+    read: (read) => Promise.all([read(readWhole, { userId, id }), read(findOfSlot, { userId, id })]),
+    decide([[found], ofSlot], moment) {
+      if (found === undefined) throw new NotFoundError();
+      const step = restore(toState(found), moment, ofSlot);
+      return { ...toChanges(step ? [step] : []), result: applyPatch(found, step?.patch) };
+    },
+  });
+  if (restored === undefined) throw new Error('A restored notification is returned.');
   return restored;
 }
 
 const { ref } = sql;
 
-/** Selects the notifications of the slot of `restored` that meet a condition. */
-const selectOfSlot = (condition: RawBuilder<boolean>) => sql`
-  select ${ref('createdAt')}, ${ref('occurredAt')} from ${sql.table('Notification')} as other
-   where ${sql.join(
-     ['userId', 'taskId', 'kind', 'slot'].map(
-       (name) => sql`${ref(`other.${name}`)} = ${ref(`restored.${name}`)}`,
-     ),
-     sql` and `,
-   )} and ${condition}`;
-
-/**
- * Selects the `createdAt` of the notification that supersedes `restored`: the active one, or the newest that occurred
- * later. Each is found by an index, which both conditions together would not be.
- */
-const selectSuccessor = sql<Time | null>`(
-  select ${ref('createdAt')} from (
-    ${selectOfSlot(sql`other.status = 'active'`)}
-    union all
-    (${selectOfSlot(
-      sql`(${ref('other.occurredAt')}, ${ref('other.createdAt')})
-        > (${ref('restored.occurredAt')}, ${ref('restored.createdAt')})`,
-    )} order by ${ref('occurredAt')} desc limit 1)) as successors
-  order by ${ref('occurredAt')} desc limit 1)`;
-
-/** A successor has withdrawn the request when it was published. */
-const restore = defineStatement((db, params: Params<EventInput & { id: string; now: Time }>) => {
-  const { param } = params;
-  const successor = ref('dismissed.successor');
-  return db
-    .with('dismissed', (db) =>
-      db
-        .selectFrom('Notification as restored')
-        .select(['restored.id', 'restored.taskId'])
-        .select(selectSuccessor.as('successor'))
-        .where('restored.userId', '=', param('userId'))
-        .where('restored.id', '=', param('id'))
-        .where('restored.status', '=', 'dismissed'),
-    )
-    .with('incremented', (db) => incrementRevision(db, 'notifications', 'dismissed', param('userId')))
-    .with('events', (db) => recordEvents(db, params, ['dismissed', sql`'notification.restored'`]))
-    .updateTable('Notification')
-    .from(['dismissed', 'incremented'])
-    .set((eb) => ({
-      revision: eb('incremented.before', '+', 1),
-      status: sql<'active'>`case when ${ref('resolvedAt')} is null and ${successor} is null then 'active'
-        else 'resolved' end`,
-      resolution: sql<Resolution>`case when ${ref('resolvedAt')} is null and ${successor} is not null then 'superseded'
-        else ${ref('resolution')} end`,
-      resolvedAt: sql<Time>`coalesce(${ref('resolvedAt')}, ${successor})`,
-      dismissedAt: null,
-      updatedAt: sql<Time>`greatest(${changeTime(param('now'))}, ${successor})`,
-    }))
-    .where('userId', '=', param('userId'))
-    .whereRef('Notification.id', '=', 'dismissed.id')
-    .returningAll('Notification');
+/** Finds the active notification of the slot of another, and the newest of each state, each by an index. */
+const findOfSlot = defineStatement((db, { param }: Params<{ userId: string; id: string }>) => {
+  const isSame = (names: readonly string[]) =>
+    sql.join(
+      names.map((name) => sql`${ref(`other.${name}`)} = ${ref(`restored.${name}`)}`),
+      sql` and `,
+    );
+  const other = sql`${sql.table('Notification')} as other where ${isSame(['userId', 'taskId', 'kind', 'slot'])}`;
+  const columns = sql.join(['id', 'status', 'occurredAt', 'createdAt'].map((name) => ref(`other.${name}`)));
+  const states = sql.join(requestStates.map((state) => sql`(${sql.lit(state)})`));
+  const found = sql<Pick<State, 'id' | 'status' | 'occurredAt' | 'createdAt'>>`(
+    select found.* from ${sql.table('Notification')} as restored cross join lateral (
+      (select ${columns} from ${other} and other.status = 'active' order by other.slot limit 1)
+      union all
+      (select newest.* from (values ${states}) as given (state), (values (false), (true)) as own (is_own)
+        cross join lateral (
+          select ${columns} from ${other} and ${ref('other.requestState')} = state and ${ref('other.byTask')} = is_own
+          order by ${ref('other.occurredAt')} desc, ${ref('other.createdAt')} desc limit 1) as newest)) as found
+    where ${ref('restored.userId')} = ${param('userId')} and restored.id = ${param('id')})`;
+  return db.selectFrom(found.as('found')).select(['id', 'status', 'occurredAt', 'createdAt']);
 });

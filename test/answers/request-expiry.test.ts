@@ -1,28 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { createOutbox } from '../../src/delivery/queue.ts';
 import { createHub } from '../../src/live/hub.ts';
-import { acknowledgeAnswer } from '../../src/notifications/answers/acknowledge-answer.ts';
 import type { AnswerContent } from '../../src/notifications/answers/answer.ts';
-import { answerNotification } from '../../src/notifications/answers/answer-notification.ts';
+import {
+  acknowledgeAnswer,
+  answerNotification,
+} from '../../src/notifications/answers/answer-notification.ts';
 import { awaitRequest } from '../../src/notifications/answers/await-request.ts';
 import { sweepRequests } from '../../src/notifications/answers/sweep.ts';
+import type { NotificationDependencies } from '../../src/notifications/change-notifications.ts';
 import { dismissNotification } from '../../src/notifications/dismiss-notifications.ts';
 import { findNotification } from '../../src/notifications/notifications.ts';
-import {
-  type NotificationDependencies,
-  publishNotifications,
-} from '../../src/notifications/publish-notifications.ts';
 import { resolveNotifications } from '../../src/notifications/resolve-notifications.ts';
 import { deleteBatch } from '../../src/notifications/retention.ts';
 import { deleteUser } from '../../src/users/delete-user.ts';
 import { toTime } from '../../src/values/time.ts';
 import { openTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
+import { dependenciesOf, publishPlans } from '../support/drafts.ts';
 import { eventually } from '../support/eventually.ts';
-import { settingsFor } from '../support/gateway.ts';
 import { currentRevision, listEvents, makeExpired } from '../support/requests.ts';
 
 /* No gateway runs, so that nothing but the called function can store an expiry. */
@@ -36,44 +33,17 @@ let close: () => Promise<void>;
 let dependencies: NotificationDependencies;
 beforeAll(async () => {
   ({ database, opened, locker, close } = await openTestDatabase(5));
-  dependencies = {
-    database: opened,
-    announce: () => undefined,
-    outbox: createOutbox(readConfig(settingsFor(database)).delivery),
-  };
+  dependencies = dependenciesOf(opened);
 });
 afterAll(() => close());
 
-const now = () => toTime(new Date());
 const reject: AnswerContent = { plan: { decision: 'reject', feedback: null } };
 
 /** Publishes a plan that expires in ten minutes. */
-async function publishPlan(
-  onExpiry: AnswerContent | null,
-  taskId: string = randomUUID(),
-  userId = USER,
-): Promise<string> {
-  const draft = {
-    id: null,
-    kind: 'plan_requested' as const,
-    payload: { toolId: 'tool', input: { summary: 'S', plan: 'P' } },
-    taskId,
-    taskName: null,
-    projectId: 'project',
-    projectName: null,
-    projectRepoUrl: null,
-    workspaceId: null,
-    title: 'A title',
-    previewText: null,
-    prUrl: null,
-    occurredAt: null,
-    supersedes: 'task_and_kind' as const,
-    expiresAt: null,
-    expiresInSeconds: 600,
-    onExpiry,
-  };
-  const [publication] = await publishNotifications(dependencies, [{ userId, draft, path: [] }], now());
-  return publication?.notification.id ?? '';
+async function publishPlan(onExpiry: AnswerContent | null, taskId?: string, userId = USER): Promise<string> {
+  const given = { expiresInSeconds: 600, onExpiry, ...(taskId !== undefined && { taskId }) };
+  const [id = expect.unreachable()] = await publishPlans(dependencies, userId, given);
+  return id;
 }
 
 const approve = (id: string, using = dependencies) =>
@@ -100,9 +70,9 @@ const operations: [string, (id: string, taskId: string) => Promise<unknown>][] =
   ['publishing a successor', (_id, taskId) => publishPlan(null, taskId)],
   [
     'resolving the task',
-    (_id, taskId) => resolveNotifications(dependencies, USER, { taskId }, 'task_deleted', now()),
+    (_id, taskId) => resolveNotifications(dependencies, USER, { taskId }, 'task_deleted'),
   ],
-  ['resolving by ID', (id) => resolveNotifications(dependencies, USER, { ids: [id] }, 'resumed', now())],
+  ['resolving by ID', (id) => resolveNotifications(dependencies, USER, { ids: [id] }, 'resumed')],
 ];
 
 describe.each(operations)('an expiry that is due is stored by %s', (_what, store) => {
@@ -110,7 +80,7 @@ describe.each(operations)('an expiry that is due is stored by %s', (_what, store
   async function expire(onExpiry: AnswerContent | null, isDismissed: boolean) {
     const taskId = randomUUID();
     const id = await publishPlan(onExpiry, taskId);
-    if (isDismissed) await dismissNotification(dependencies, USER, id, now());
+    if (isDismissed) await dismissNotification(dependencies, USER, id);
     await makeExpired(database, USER, id);
     const before = (await listEvents(database, USER)).length;
 
@@ -178,7 +148,7 @@ test('a stored expiry is final: neither the sweep nor later changes settle it ag
 
   await sweepRequests(dependencies);
   await approve(id);
-  await resolveNotifications(dependencies, USER, { taskId }, 'resumed', now());
+  await resolveNotifications(dependencies, USER, { taskId }, 'resumed');
   await publishPlan(null, taskId);
 
   expect(await findNotification(opened, USER, id)).toEqual(stored);
@@ -200,7 +170,6 @@ test.each([
   ['without channels', {}],
   ['with a channel', { SMTP_URL: 'smtp://127.0.0.1:2525', SMTP_FROM: 'gateway@example.com' }],
 ])('the sweep stores nothing of a user who is deleted meanwhile, %s', async (_what, settings) => {
-  const outbox = createOutbox(readConfig({ ...settingsFor(database), ...settings }).delivery);
   const [first, deleted] = [`first-${randomUUID()}`, `deleted-${randomUUID()}`];
   for (const user of [first, deleted])
     await makeExpired(database, user, await publishPlan(null, 'task', user));
@@ -211,7 +180,7 @@ test.each([
 
   await locker.query('begin');
   await locker.query('select from notification where user_id = $1 for update', [first]);
-  const sweeping = sweepRequests({ ...dependencies, outbox });
+  const sweeping = sweepRequests(dependenciesOf(opened, settings));
   await eventually(async () => expect(await waitingSessions(database)).toBe(1));
   await deleteUser(dependencies, deleted);
   await locker.query('commit');
@@ -249,7 +218,7 @@ test('an expired request has no receipt', async () => {
   const id = await publishPlan(null);
   await makeExpired(database, USER, id);
 
-  const receipt = { outcome: 'accepted', message: null, at: now() } as const;
+  const receipt = { outcome: 'accepted', message: null } as const;
   await expect(
     acknowledgeAnswer(dependencies, { userId: USER, id }, receipt, () => undefined),
   ).rejects.toThrow('The request has no answer.');
@@ -259,7 +228,7 @@ test('an expired request has no receipt', async () => {
 test('retention deletes settled requests, and no open one, even if it was dismissed long ago', async () => {
   const [open, settled] = [await publishPlan(null), await publishPlan(null)];
   await approve(settled);
-  for (const id of [open, settled]) await dismissNotification(dependencies, USER, id, now());
+  for (const id of [open, settled]) await dismissNotification(dependencies, USER, id);
   await database.sql(`update notification set updated_at = now() - interval '200 days' where id = any($1)`, [
     [open, settled],
   ]);

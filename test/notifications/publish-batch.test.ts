@@ -69,6 +69,16 @@ test('stores a notification as resolved if a later one of the batch supersedes i
   ]);
 });
 
+test('orders the notifications of a slot in time, whatever their order in the batch', async () => {
+  const occurred = (second: number) =>
+    draft('in-time', { id: `at-${second}`, occurredAt: `2026-01-05T08:00:0${second}.000Z` });
+  const results = await publishAll([5, 3, 4, 6].map(occurred));
+
+  expect(
+    results.map(({ notification }: { notification: { status: string } }) => notification.status),
+  ).toEqual(['RESOLVED', 'RESOLVED', 'RESOLVED', 'ACTIVE']);
+});
+
 test('a repeated batch changes nothing and returns the stored notifications', async () => {
   const notifications = [
     draft('again', { id: 'a' }),

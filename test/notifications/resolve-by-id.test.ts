@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { addTargets, listStored, unreachableProviders } from '../support/delivery.ts';
+import { addTargets, listStored, unreachableProviders, untilEnded } from '../support/delivery.ts';
 import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { publish } from '../support/records.ts';
@@ -58,6 +58,7 @@ test('cancels the deliveries of notifications that are resolved by ID', async ()
   await addTargets(gateway, 'cancelled');
   await publish(gateway, 'cancelled', 'plan_requested', { id: 'n-1' });
   await resolvedIds({ userId: 'cancelled', ids: ['n-1'] });
+  await untilEnded(gateway);
   expect(new Set(await listStored(gateway.database, 'cancelled'))).toEqual(
     new Set(['chat cancelled settled', 'email cancelled settled', 'push cancelled settled']),
   );

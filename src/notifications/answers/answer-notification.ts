@@ -1,18 +1,14 @@
-import { sql } from 'kysely';
-import { runAndCancel } from '../../database/outbox.ts';
-import { defineRowRead, type ReadParams } from '../../database/read.ts';
-import { defineStatement, type Params } from '../../database/statement.ts';
-import { lockExisting } from '../../database/transaction.ts';
 import { ConflictError, NotFoundError, ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
-import { type EventInput, recordEvents } from '../../platform-events/insert-events.ts';
-import { incrementRevision } from '../../revisions/revisions.ts';
-import type { Time } from '../../values/time.ts';
+import {
+  changeNotifications,
+  type NotificationDependencies,
+  readByIds,
+  readWhole,
+} from '../change-notifications.ts';
+import { acknowledge, answer, expire, isDue, settleInOrder, toChanges, toState } from '../lifecycle.ts';
 import type { Notification } from '../notification.entity.ts';
-import type { Resolution } from '../notification.enums.ts';
-import { findNotification } from '../notifications.ts';
-import type { NotificationDependencies } from '../publish-notifications.ts';
-import { changeTime } from '../update-with-revisions.ts';
+import { applyPatch } from '../publish.ts';
 import type { AnswerVia, RequestState } from './answer.enums.ts';
 import {
   type Answer,
@@ -20,9 +16,9 @@ import {
   findRequestState,
   type GivenAnswer,
   isSameContent,
+  type Receipt,
   toAnswerContent,
 } from './answer.ts';
-import { isDue, selectEventType, selectSettlement, settle } from './settle-request.ts';
 
 /** An answer to a notification's request. The ID distinguishes a retry from a second answer. */
 export type AnswerRequest = { id: string; answerId: string; given: GivenAnswer; via: AnswerVia };
@@ -39,9 +35,6 @@ export type AnswerResult = {
   isNew: boolean;
 };
 
-/** The second attempt sees every notification that was committed during the first. */
-const MAX_ATTEMPTS = 2;
-
 /**
  * Stores the answer to an open request, which settles it. The first answer wins. Later ones change nothing and return the
  * winner, and so does an answer after the request expired or was withdrawn.
@@ -51,36 +44,36 @@ const MAX_ATTEMPTS = 2;
  * @throws {ValidationError} if the answer does not fit the request
  */
 export async function answerNotification(
-  { database, announce, outbox }: NotificationDependencies,
+  dependencies: NotificationDependencies,
   userId: string,
   { id, answerId, given, via }: AnswerRequest,
   path: Path,
 ): Promise<AnswerResult> {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const found = await find(database, { userId, id });
-    if (found === undefined) throw new NotFoundError();
-    if (found.requestState === 'none') throw createNoRequestError(path, id);
-    if (found.requestState === 'open') {
-      // An expired request takes no answer, so the rules do not matter any more.
-      const answer: Answer | null = found.isDue
-        ? null
-        : { ...toAnswerContent(found, given, path), answerId, by: userId, via };
-      // A request that is settled already may have a larger answer, which a late retry must find.
-      const excess = answer && findAnswerExcess(given);
-      if (excess) throw new ValidationError([{ path, message: excess, value: given }]);
-      const input = { userId, id, answer: answer && JSON.stringify(answer) };
-      const [settled] = await runAndCancel({ database, outbox }, settleOpen, input);
-      if (settled !== undefined) {
-        announce({ user: userId, topic: 'notifications', revision: settled.revision });
-        const result = toResult(settled, answerId, given, path);
-        return { ...result, isNew: result.isOwn };
-      }
-    }
-    const notification = await findNotification(database, userId, id);
-    if (findRequestState(notification) !== 'open') return toResult(notification, answerId, given, path);
-  }
-  // The notification was deleted and published again between the attempts.
-  throw new NotFoundError();
+  const [result] = await changeNotifications(dependencies, userId, {
+    read: (read) => read(readWhole, { userId, id }),
+    decide([found], moment) {
+      if (found === undefined) throw new NotFoundError();
+      if (found.requestState === 'none') throw createNoRequestError(path, id);
+      // A settled request takes no answer, so the rules do not matter any more.
+      const mayAnswer = found.requestState === 'open' && !isDue(found, moment.at);
+      const step = mayAnswer
+        ? answer(toState(found), moment, { ...toContent(found, given, path), answerId, by: userId, via })
+        : expire(toState(found), moment);
+      const notification = applyPatch(found, step?.patch);
+      const result = toResult(notification, answerId, given, path);
+      return { ...toChanges(step ? [step] : []), result: { ...result, isNew: result.isOwn && mayAnswer } };
+    },
+  });
+  if (result === undefined) throw new Error('An answer has a result.');
+  return result;
+}
+
+/** A request that is settled already may have a larger answer, which a late retry must find. */
+function toContent(found: Notification, given: GivenAnswer, path: Path) {
+  const content = toAnswerContent(found, given, path);
+  const excess = findAnswerExcess(given);
+  if (excess) throw new ValidationError([{ path, message: excess, value: given }]);
+  return content;
 }
 
 function toResult(
@@ -88,11 +81,11 @@ function toResult(
   answerId: string,
   given: GivenAnswer,
   path: Path,
-): AnswerResult {
+): Omit<AnswerResult, 'isNew'> {
   const { answer } = notification;
   const isOwn = answer?.answerId === answerId;
   if (isOwn && !isSameContent(answer, given)) throw createReuseError(path, answerId);
-  return { state: findRequestState(notification), answer, notification, isOwn, isNew: false };
+  return { state: findRequestState(notification), answer, notification, isOwn };
 }
 
 function createNoRequestError(path: Path, id: string): ValidationError {
@@ -112,74 +105,40 @@ function createReuseError(path: Path, answerId: string): ConflictError {
   ]);
 }
 
-type Key = { userId: string; id: string };
-
-const find = defineRowRead((db, { param }: ReadParams<Key>) =>
-  db
-    .selectFrom('Notification')
-    .select(['kind', 'payload', 'requestState', isDue.as('isDue')])
-    .where('userId', '=', param('userId'))
-    .where('id', '=', param('id')),
-);
-
-type Input = EventInput & { id: string; answer: string | null };
-
 /**
- * Settles an open request: by its expiry if that is due, otherwise by the answer. Like a dismissal, the statement itself
- * locks the user and then the notification, and returns no row if it changes nothing.
+ * Stores what the task did with the answer to a request. The first receipt stays; later ones change nothing.
+ * @param admit throws if the caller may not acknowledge the answer of a notification
+ * @throws {NotFoundError} if the user has no such notification
+ * @throws {ConflictError} if it has no answer
  */
-const settleOpen = defineStatement((db, params: Params<Input>) => {
-  const { param } = params;
-  const answer = param('answer', 'json');
-  return (
-    db
-      .with('locked', (db) => lockExisting(db, param('userId')))
-      .with('found', (db) =>
-        db
-          .selectFrom('Notification')
-          .select(['id', 'taskId'])
-          .select(selectSettlement('answered'))
-          .select(sql<Time>`clock_timestamp()`.as('at'))
-          .where(({ exists, selectFrom }) => exists(selectFrom('locked').select('userId')))
-          .where('userId', '=', param('userId'))
-          .where('id', '=', param('id'))
-          .forUpdate(),
-      )
-      // Without an answer, only an expiry is stored.
-      .with('settled', (db) =>
-        db
-          .selectFrom('found')
-          .selectAll()
-          .where('settled', 'is not', null)
-          .where(sql<boolean>`(settled in ('expired', 'default') or ${answer} is not null)`),
-      )
-      .with('incremented', (db) => incrementRevision(db, 'notifications', 'settled', param('userId')))
-      .with('events', (db) => recordEvents(db, params, ['settled', selectEventType('settled')]))
-      .updateTable('Notification')
-      .from(['settled', 'incremented'])
-      .set((eb) => ({
-        ...settle(
-          'settled',
-          changeTime(sql.ref('settled.at')),
-          sql.lit<Resolution>('answered'),
-          sql<Answer>`case settled.settled when 'answered' then ${answer} end`,
-        ),
-        revision: eb('incremented.before', '+', 1),
-      }))
-      .where('userId', '=', param('userId'))
-      .whereRef('Notification.id', '=', 'settled.id')
-      .returningAll('Notification')
-  );
-});
+export async function acknowledgeAnswer(
+  dependencies: NotificationDependencies,
+  { userId, id }: { userId: string; id: string },
+  receipt: Omit<Receipt, 'at'>,
+  admit: (notification: Notification) => void,
+): Promise<Notification> {
+  const [notification] = await changeNotifications(dependencies, userId, {
+    read: (read) => read(readWhole, { userId, id }),
+    decide([found], moment) {
+      if (found === undefined) throw new NotFoundError();
+      admit(found);
+      const step = acknowledge(toState(found), moment, { ...receipt, at: moment.at });
+      return { ...toChanges(step ? [step] : []), result: applyPatch(found, step?.patch) };
+    },
+  });
+  // An expiry without a default is stored all the same.
+  if (!notification?.receipt) throw new ConflictError('NOT_ANSWERED', 'The request has no answer.');
+  return notification;
+}
 
-/** Stores the expiry of a request if it is due, and returns the notification then. */
-export async function settleIfDue(
-  { database, announce, outbox }: NotificationDependencies,
+/** Stores the expiries of a user's requests that are due. */
+export async function storeExpiries(
+  dependencies: NotificationDependencies,
   userId: string,
-  id: string,
-): Promise<Notification | undefined> {
-  const input = { userId, id, answer: null };
-  const [settled] = await runAndCancel({ database, outbox }, settleOpen, input);
-  if (settled !== undefined) announce({ user: userId, topic: 'notifications', revision: settled.revision });
-  return settled;
+  ids: readonly string[],
+): Promise<void> {
+  await changeNotifications(dependencies, userId, {
+    read: (read) => read(readByIds, { users: ids.map(() => userId), ids }),
+    decide: (states, moment) => ({ ...toChanges(settleInOrder(states, moment, expire)), result: undefined }),
+  });
 }

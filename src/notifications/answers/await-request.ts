@@ -5,11 +5,11 @@ import { defineRowRead, type ReadParams } from '../../database/read.ts';
 import { GoingAwayError, NotFoundError } from '../../errors/gateway-errors.ts';
 import type { Change, Hub, Subscriber } from '../../live/hub.ts';
 import type { Revisions } from '../../revisions/revisions.ts';
-import { toMilliseconds } from '../../values/time.ts';
+import { type Time, toMilliseconds } from '../../values/time.ts';
+import type { NotificationDependencies } from '../change-notifications.ts';
+import { isDue } from '../lifecycle.ts';
 import type { Notification } from '../notification.entity.ts';
-import type { NotificationDependencies } from '../publish-notifications.ts';
-import { settleIfDue } from './answer-notification.ts';
-import { isDue, isOpenRequest } from './settle-request.ts';
+import { storeExpiries } from './answer-notification.ts';
 
 /** The caller of a request, and how it is woken. A `Context` can be passed. */
 export type WaitContext = NotificationDependencies & {
@@ -95,12 +95,12 @@ async function readRequest(context: WaitContext, key: Key, admit: (request: Foun
     return found;
   };
   const found = await read();
-  if (!found.isDue) return toState(found);
-  await settleIfDue(context, key.userId, key.id);
+  if (!isDue(found, found.at)) return toState(found);
+  await storeExpiries(context, key.userId, [key.id]);
   return toState(await read());
 }
 
-function toState({ isDue, revision, ...request }: FoundRequest & { isDue: boolean; revision: number }) {
+function toState({ at: _clock, revision, ...request }: FoundRequest & { at: Time; revision: number }) {
   if (request.requestState === 'none') throw new NotFoundError();
   return { request, isOpen: request.requestState === 'open', revision };
 }
@@ -110,7 +110,7 @@ const find = defineRowRead((db: Kysely<Tables>, { param }: ReadParams<Key>) =>
     .selectFrom('Notification')
     .select([...properties])
     .select((eb) => [
-      sql<boolean>`${isOpenRequest} and ${isDue}`.as('isDue'),
+      sql<Time>`date_trunc('milliseconds', clock_timestamp())::timestamptz(3)`.as('at'),
       eb
         .selectFrom('UserRevision')
         .select('notifications')

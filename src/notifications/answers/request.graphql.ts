@@ -6,8 +6,8 @@ import { boundedText, wholeNumberRule } from '../../graphql/rules.ts';
 import { selectedFields } from '../../graphql/selected-fields.ts';
 import type { Notification } from '../notification.entity.ts';
 import { NotificationUnion } from '../notification-type.graphql.ts';
-import { acknowledgeAnswer } from './acknowledge-answer.ts';
 import { ReceiptOutcomeEnum } from './answer-enums.graphql.ts';
+import { acknowledgeAnswer } from './answer-notification.ts';
 import { awaitRequest } from './await-request.ts';
 import { RequestType } from './request-type.graphql.ts';
 
@@ -97,7 +97,7 @@ builder.mutationField('acknowledgeAnswer', (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const { userId, notificationId: id, outcome, message = null } = input;
-      const receipt = { outcome, message, at: context.now };
+      const receipt = { outcome, message };
       const admit = (notification: Pick<Notification, 'userId' | 'taskId'>) =>
         requireOwnTask(context.viewer, notification);
       const notification = await acknowledgeAnswer(context, { userId, id }, receipt, admit);

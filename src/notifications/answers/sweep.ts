@@ -3,8 +3,8 @@ import type { Tables } from '../../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
 import type { Log } from '../../log.ts';
 import { type Repeating, repeat } from '../../repeat.ts';
-import type { NotificationDependencies } from '../publish-notifications.ts';
-import { settleIfDue } from './answer-notification.ts';
+import type { NotificationDependencies } from '../change-notifications.ts';
+import { storeExpiries } from './answer-notification.ts';
 
 /** Time between two sweeps. An expiry is stored within this time, or earlier by any change of the request. */
 const INTERVAL_MS = 1000;
@@ -36,7 +36,11 @@ export async function sweepRequests(
   for (const [user, requests] of Map.groupBy(due, ({ userId }) => userId)) {
     if (signal?.aborted) return false;
     try {
-      for (const { id } of requests) await settleIfDue(dependencies, user, id);
+      await storeExpiries(
+        dependencies,
+        user,
+        requests.map(({ id }) => id),
+      );
     } catch (error) {
       // A user whose lock is held does not keep the requests of others from being settled.
       failures.push(error);

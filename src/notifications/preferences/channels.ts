@@ -1,4 +1,3 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { DeliveryChannel } from '../../values/delivery-channel.enums.ts';
 import type { NotificationPreference } from './preference.entity.ts';
 
@@ -11,9 +10,7 @@ export type Channels = Pick<NotificationPreference, (typeof properties)[Delivery
 /** The channels of a preference that is not stored. */
 export const defaultChannels: Channels = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
 
-/** Whether a channel is enabled by the preference that a statement left-joins. */
-export function isChannelEnabled(channel: DeliveryChannel): RawBuilder<boolean> {
-  const property = properties[channel];
-  const stored = sql.ref(`NotificationPreference.${property}`);
-  return sql`coalesce(${stored}, ${sql.lit(defaultChannels[property])})`;
+/** Whether a channel is enabled. */
+export function isChannelEnabled(channel: DeliveryChannel, channels: Channels): boolean {
+  return channels[properties[channel]];
 }

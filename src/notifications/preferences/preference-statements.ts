@@ -3,19 +3,21 @@ import { defineRowsOfUserRead } from '../../database/batched-read.ts';
 import type { OfUsers } from '../../database/page.ts';
 import { defineListRead, type ReadParams } from '../../database/read.ts';
 import { defineStatement, type Params } from '../../database/statement.ts';
+import { lock } from '../../database/transaction.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
-import { type Channels, defaultChannels } from './channels.ts';
+import type { Channels } from './channels.ts';
 
-/** Changes of preferences as inputs of a statement, one array per column. A null channel does not change. */
+/**
+ * The preferences of all kinds as inputs of a statement, one array per column, as they are if they are not stored yet; and
+ * the kinds of which each channel changes.
+ */
 export type PreferenceColumns = {
   userId: string;
   kinds: readonly NotificationKind[];
-  email: readonly (boolean | null)[];
-  push: readonly (boolean | null)[];
-  chatDm: readonly (boolean | null)[];
   now: Time;
-};
+} & Readonly<Record<keyof Channels, readonly boolean[]>> &
+  Readonly<Record<`${keyof Channels}Of`, readonly NotificationKind[]>>;
 
 /** The columns of a preference, in the order in which statements select them for an insert. */
 export const preferenceColumns = [
@@ -29,43 +31,36 @@ export const preferenceColumns = [
 ] as const;
 
 /**
- * Stores preferences that are not stored yet, or whose channels change. Runs in a transaction that has locked the user,
- * so that what it reads is what it replaces.
+ * Stores the preferences of all kinds, and returns them. Computes from the stored rows while it holds them, so that neither
+ * of two changes is lost. `updatedAt` changes only if a channel does. Locks the user first, who may be being deleted.
  */
 export const storePreferences = defineStatement((db, { param }: Params<PreferenceColumns>) => {
+  const { ref } = sql;
   const [userId, now] = [param('userId', 'text'), param('now', 'timestamptz')];
-  const stored = (property: string) => sql.ref(`NotificationPreference.${property}`);
-  const channel = (given: string, property: keyof Channels) =>
-    sql`coalesce(${sql.ref(given)}, ${stored(property)}, ${sql.lit(defaultChannels[property])})`;
+  const stored = (name: string) => ref(`NotificationPreference.${name}`);
+  const channels = ['emailEnabled', 'pushEnabled', 'chatDmEnabled'] as const;
+  const changed = (name: keyof Channels) =>
+    sql<boolean>`case when ${stored('notificationKind')} = any(${param(`${name}Of`, 'text[]')})
+      then ${ref(`excluded.${name}`)} else ${stored(name)} end`;
+  const given = sql.join(channels.map((name) => param(name, 'bool[]')));
   return db
+    .with('owner', (db) => lock(db, sql`array[${userId}]`))
     .insertInto('NotificationPreference')
     .columns(preferenceColumns)
     .expression(
-      sql`select ${userId}, kind, ${channel('email', 'emailEnabled')}, ${channel('push', 'pushEnabled')},
-          ${channel('chat', 'chatDmEnabled')}, ${now}, ${now}
-        from unnest(${param('kinds', 'text[]')}, ${param('email', 'bool[]')}, ${param('push', 'bool[]')},
-          ${param('chatDm', 'bool[]')}) as given (kind, email, push, chat)
-        left join ${sql.table('NotificationPreference')}
-          on ${stored('userId')} = ${userId} and ${stored('notificationKind')} = kind`,
+      sql`select ${userId}, given.*, ${now}, ${now} from unnest(${param('kinds', 'text[]')}, ${given}) as given
+        where (select count(*) from owner) >= 0`,
     )
     .onConflict((conflict) =>
-      conflict
-        .columns(['userId', 'notificationKind'])
-        .doUpdateSet((eb) => ({
-          emailEnabled: eb.ref('excluded.emailEnabled'),
-          pushEnabled: eb.ref('excluded.pushEnabled'),
-          chatDmEnabled: eb.ref('excluded.chatDmEnabled'),
-          updatedAt: eb.ref('excluded.updatedAt'),
-        }))
-        .where((eb) =>
-          eb.or([
-            eb('excluded.emailEnabled', '<>', eb.ref('NotificationPreference.emailEnabled')),
-            eb('excluded.pushEnabled', '<>', eb.ref('NotificationPreference.pushEnabled')),
-            eb('excluded.chatDmEnabled', '<>', eb.ref('NotificationPreference.chatDmEnabled')),
-          ]),
-        ),
+      conflict.columns(['userId', 'notificationKind']).doUpdateSet({
+        emailEnabled: changed('emailEnabled'),
+        pushEnabled: changed('pushEnabled'),
+        chatDmEnabled: changed('chatDmEnabled'),
+        updatedAt: sql<Time>`case when (${sql.join(channels.map(changed))}) = (${sql.join(channels.map(stored))})
+          then ${stored('updatedAt')} else ${ref('excluded.updatedAt')} end`,
+      }),
     )
-    .returning('notificationKind');
+    .returningAll();
 });
 
 /** Finds a user's stored preferences. Concurrent calls become one statement. */
@@ -76,9 +71,4 @@ export const findPreferences = defineRowsOfUserRead(
       .selectAll()
       .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
   ),
-);
-
-/** Finds a user's stored preferences within a change. */
-export const findPreferencesInChange = defineStatement((db, { param }: Params<{ userId: string }>) =>
-  db.selectFrom('NotificationPreference').selectAll().where('userId', '=', param('userId')),
 );

@@ -1,10 +1,11 @@
 import type { Database } from '../../database/database.ts';
-import { type CancelDependencies, transactionAndCancel } from '../../database/outbox.ts';
+import { runStatement } from '../../database/statement.ts';
+import type { OutboxDependencies } from '../../live/outbox.ts';
 import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
 import { type Channels, defaultChannels } from './channels.ts';
 import type { NotificationPreference } from './preference.entity.ts';
-import { findPreferences, findPreferencesInChange, storePreferences } from './preference-statements.ts';
+import { findPreferences, storePreferences } from './preference-statements.ts';
 
 /** One item of an update. Without a kind, it applies to every kind. A channel that is null or omitted does not change. */
 export type PreferenceChange = { readonly [Property in keyof Channels]?: boolean | null | undefined } & {
@@ -74,24 +75,26 @@ function addDefaults(userId: string, stored: readonly NotificationPreference[]):
 
 /** Applies changes and stores the preferences of all kinds. `updatedAt` changes only if a channel does. */
 export async function updatePreferences(
-  dependencies: CancelDependencies,
+  { database, outbox }: OutboxDependencies,
   userId: string,
   changes: readonly PreferenceChange[],
   now: Time,
 ): Promise<EffectivePreference[]> {
   const wanted = notificationKinds.map((kind) => mergeChanges(kind, changes));
-  const [, stored] = await transactionAndCancel(dependencies, [userId], (run) =>
-    Promise.all([
-      run(storePreferences, {
-        userId,
-        kinds: notificationKinds,
-        email: wanted.map(({ emailEnabled = null }) => emailEnabled),
-        push: wanted.map(({ pushEnabled = null }) => pushEnabled),
-        chatDm: wanted.map(({ chatDmEnabled = null }) => chatDmEnabled),
-        now,
-      }),
-      run(findPreferencesInChange, { userId }),
-    ]),
-  );
+  const list = (name: keyof Channels) => wanted.map((channels) => channels[name] ?? defaultChannels[name]);
+  const kindsOf = (name: keyof Channels) =>
+    notificationKinds.filter((_kind, index) => wanted[index]?.[name] !== undefined);
+  const stored = await runStatement(database, storePreferences, {
+    userId,
+    kinds: notificationKinds,
+    emailEnabled: list('emailEnabled'),
+    emailEnabledOf: kindsOf('emailEnabled'),
+    pushEnabled: list('pushEnabled'),
+    pushEnabledOf: kindsOf('pushEnabled'),
+    chatDmEnabled: list('chatDmEnabled'),
+    chatDmEnabledOf: kindsOf('chatDmEnabled'),
+    now,
+  });
+  outbox.note([userId]);
   return addDefaults(userId, stored);
 }

@@ -1,0 +1,117 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Change, changeUser, changeUsers, type Read } from '../database/change-user.ts';
+import type { Tables } from '../database/database.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
+import type { ChangeDependencies } from '../live/announcer.ts';
+import type { Outbox } from '../live/outbox.ts';
+import { type Moment, type State, stateProperties } from './lifecycle.ts';
+import { type Changes, countMoved, createStore } from './store-notifications.ts';
+
+/** The dependencies of publishing and settling notifications. A `Context` can be passed. */
+export type NotificationDependencies = ChangeDependencies & { readonly outbox: Outbox };
+
+/** A change of notifications. The first revision that a decision gives is that of the moment. */
+export type NotificationChange<Found, Result> = {
+  read(read: Read, users: readonly string[]): Promise<Found>;
+  decide(found: Found, moment: Moment, userId: string): Changes & { result: Result; more?: boolean };
+};
+
+/**
+ * Changes notifications of a user: reads, decides, stores, and announces what was stored. Returns the results of the
+ * steps; one, unless `decide` returned `more`.
+ */
+export async function changeNotifications<Found, Result>(
+  dependencies: NotificationDependencies,
+  userId: string,
+  change: NotificationChange<Found, Result>,
+): Promise<Result[]> {
+  const steps = await changeUser(dependencies.database, userId, bind(dependencies, change));
+  return finish(dependencies, [userId], [steps]).flat();
+}
+
+/** Does the same for several users, all or none. */
+export async function changeNotificationsOfUsers<Found, Result>(
+  dependencies: NotificationDependencies,
+  users: readonly string[],
+  change: NotificationChange<Found, Result>,
+): Promise<Result[][]> {
+  const steps = await changeUsers(dependencies.database, users, bind(dependencies, change));
+  return finish(dependencies, users, steps);
+}
+
+/** A result, and what follows from what was stored: the new revision, and whether notifications were settled. */
+type Stored<Result> = { result: Result; revision: number | undefined; hasSettled: boolean };
+
+function bind<Found, Result>(
+  { database }: NotificationDependencies,
+  { read, decide }: NotificationChange<Found, Result>,
+): Change<Found, Changes, Stored<Result>> {
+  return {
+    read,
+    decide(found, user) {
+      const { userId, at, notifications } = user;
+      const { result, more, ...changes } = decide(found, { at, revision: notifications + 1 }, userId);
+      const moved = countMoved(changes, notifications);
+      const hasSettled = (changes.patches ?? []).some(({ status }) => status !== 'active');
+      const revision = moved > 0 ? notifications + moved : undefined;
+      return { changes, more, result: { result, revision, hasSettled } };
+    },
+    store: (decided) => createStore(database, decided),
+  };
+}
+
+function finish<Result>(
+  { announce, outbox }: NotificationDependencies,
+  users: readonly string[],
+  changed: readonly (readonly Stored<Result>[])[],
+): Result[][] {
+  const changes = users.flatMap((user, index) => {
+    const last = changed[index]?.findLast(({ revision }) => revision !== undefined);
+    return last?.revision === undefined
+      ? []
+      : { user, topic: 'notifications' as const, revision: last.revision };
+  });
+  if (changes.length > 0) announce(changes);
+  const settled = users.filter((_user, index) => changed[index]?.some(({ hasSettled }) => hasSettled));
+  if (settled.length > 0) outbox.note(settled);
+  return changed.map((steps) => steps.map(({ result }) => result));
+}
+
+const { ref } = sql;
+
+const hasDefault = sql<boolean>`${ref('onExpiry')} is not null`;
+
+/**
+ * Selects what rules know of the notifications of a `from` clause, in a statement that is not built by Kysely. The clause
+ * sorts by the index that finds them: planned while the table is empty, any index with the user seems as good to PostgreSQL.
+ * `between` keeps it from ignoring the order of a single value.
+ */
+export const selectState = (from: RawBuilder<unknown>): RawBuilder<State> =>
+  sql`select ${sql.join(stateProperties.map((property) => ref(property)))}, ${hasDefault} as "hasDefault" from ${from}`;
+
+/** Selects from the rows of {@link selectState}. */
+export const selectStates = (db: Kysely<Tables>, states: RawBuilder<State>) =>
+  db.selectFrom(sql<State>`(${states})`.as('state')).select([...stateProperties, 'hasDefault']);
+
+/** Reads a notification whole. */
+export const readWhole = defineStatement((db, { param }: Params<{ userId: string; id: string }>) =>
+  db
+    .selectFrom('Notification')
+    .selectAll()
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id')),
+);
+
+/** Reads what rules know of notifications. The arrays have the same length. */
+export const readByIds = defineStatement(
+  (db, { param }: Params<{ users: readonly string[]; ids: readonly string[] }>) => {
+    const found = selectState(sql`${sql.table('Notification')} as found
+    where ${ref('found.userId')} = key.owner and found.id between key.id and key.id
+    order by found.id limit 1`);
+    return selectStates(
+      db,
+      sql`select found.* from unnest(${param('users', 'text[]')}, ${param('ids', 'text[]')}) as key (owner, id)
+      cross join lateral (${found}) as found`,
+    );
+  },
+);
