@@ -138,10 +138,10 @@ builder.mutationField(storeEditorSubscriptionField, (t) =>
       }),
     },
     resolve: async (_root, { input }, context) => {
-      const { cipher, viewer, now, log } = context;
+      const { cipher, viewer, log } = context;
       const { accessToken, refreshToken = null, expiresAt = null } = input;
       const pair = { accessToken, refreshToken, expiresAt };
-      const editorAuth = await storeCredential(context, cipher, viewer.userId, pair, now);
+      const editorAuth = await storeCredential(context, cipher, viewer.userId, pair);
       audit(log, 'editor_credential.stored', viewer.userId, viewer.userId);
       return { editorAuth };
     },
@@ -166,8 +166,8 @@ builder.mutationField(deleteEditorAuthField, (t) =>
     nullable: true,
     description: 'Deletes the stored token pair. Succeeds even if none is stored.',
     resolve: async (_root, _args, context) => {
-      const { viewer, now, log } = context;
-      const editorAuth = await deleteCredential(context, viewer.userId, now);
+      const { cipher, viewer, log } = context;
+      const editorAuth = await deleteCredential(context, cipher, viewer.userId);
       audit(log, 'editor_credential.deleted', viewer.userId, viewer.userId);
       return { editorAuth };
     },

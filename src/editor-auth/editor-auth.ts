@@ -5,13 +5,12 @@ import { defineRowsOfUserRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import type { OfUsers } from '../database/page.ts';
 import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
-import { transaction } from '../database/transaction.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/bound-cipher.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Source } from '../live/source.ts';
-import type { Time } from '../values/time.ts';
-import { clearPair, type EncryptedPair, recordFailure, storePair } from './credential-statements.ts';
+import { changeCredential } from './change-credential.ts';
+import { clear, type EncryptedPair, fail, store } from './credential-changes.ts';
 import type { CredentialFailureReason, EditorAuthMethodType, ReauthReason } from './editor-auth.enums.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
@@ -63,43 +62,37 @@ export async function readEditorAuthTogether(
   return describeStatus(cipher, userId, credential);
 }
 
-function describeNone(userId: string): EditorAuth {
-  return { userId, type: 'none', needsReauth: false, reauthReason: null };
-}
-
 function describeStatus(
   cipher: CredentialCipher,
   userId: string,
   stored: Pick<EditorCredential, 'keyId' | 'reauthReason'> | undefined,
 ): EditorAuth {
-  if (stored === undefined || stored.keyId === null) return describeNone(userId);
+  if (stored === undefined || stored.keyId === null)
+    return { userId, type: 'none', needsReauth: false, reauthReason: null };
   const reauthReason = cipher.canRead(stored.keyId) ? stored.reauthReason : 'credential_unreadable';
   return { userId, type: 'subscription', needsReauth: reauthReason !== null, reauthReason };
 }
 
 /** Stores a token pair with a new version, in place of any other. */
 export async function storeCredential(
-  { database, announce }: ChangeDependencies,
+  dependencies: ChangeDependencies,
   cipher: CredentialCipher,
   userId: string,
   pair: NewPair,
-  now: Time,
 ): Promise<EditorAuth> {
-  const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await transaction(database, [userId], (run) => run(storePair, { ...encrypted }));
-  if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
-  return describeStatus(cipher, userId, stored);
+  const encrypted = await encryptPair(cipher, userId, pair);
+  const { credential } = await changeCredential(dependencies, userId, () => store(encrypted));
+  return describeStatus(cipher, userId, credential);
 }
 
 /** Deletes the token pair. */
 export async function deleteCredential(
-  { database, announce }: ChangeDependencies,
+  dependencies: ChangeDependencies,
+  cipher: CredentialCipher,
   userId: string,
-  now: Time,
 ): Promise<EditorAuth> {
-  const [deleted] = await transaction(database, [userId], (run) => run(clearPair, { userId, now }));
-  if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.revision });
-  return describeNone(userId);
+  const { credential } = await changeCredential(dependencies, userId, clear);
+  return describeStatus(cipher, userId, credential);
 }
 
 /**
@@ -107,18 +100,14 @@ export async function deleteCredential(
  * current.
  */
 export async function reportFailure(
-  { database, announce }: ChangeDependencies,
+  dependencies: ChangeDependencies,
   cipher: CredentialCipher,
-  failure: CredentialOwner & { reason: CredentialFailureReason },
-  now: Time,
+  { userId, ...failure }: CredentialOwner & { reason: CredentialFailureReason },
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
-  const { userId, version, reason } = failure;
-  const [changed] = await transaction(database, [userId], (run) =>
-    run(recordFailure, { userId, version, reason, now }),
+  const { isChanged, credential } = await changeCredential(dependencies, userId, (state) =>
+    fail(state, failure),
   );
-  if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.revision });
-  const current = changed ?? (await findCredential(database, { userId }));
-  return { applied: changed !== undefined, editorAuth: describeStatus(cipher, userId, current) };
+  return { applied: isChanged, editorAuth: describeStatus(cipher, userId, credential) };
 }
 
 /**
@@ -149,12 +138,11 @@ export const findCredential = defineRowRead((db, { param }: ReadParams<{ userId:
 export async function encryptPair(
   cipher: CredentialCipher,
   userId: string,
-  { expiresAt, ...pair }: NewPair,
-  now: Time,
+  { expiresAt, accessToken, refreshToken }: NewPair,
 ): Promise<EncryptedPair> {
-  const owner = { userId, version: randomUUIDv7() };
-  const ciphertext = await cipher.encrypt(pair, owner);
-  return { ...owner, ciphertext, keyId: cipher.currentKeyId, expiresAt, now };
+  const version = randomUUIDv7();
+  const ciphertext = await cipher.encrypt({ accessToken, refreshToken }, { userId, version });
+  return { version, ciphertext, keyId: cipher.currentKeyId, expiresAt };
 }
 
 /** The status of a credential after a change. */

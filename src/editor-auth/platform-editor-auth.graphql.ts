@@ -88,6 +88,6 @@ builder.mutationField('reportEditorAuthFailure', (t) =>
         description: 'The failure to report.',
       }),
     },
-    resolve: (_root, { input }, context) => reportFailure(context, context.cipher, input, context.now),
+    resolve: (_root, { input }, context) => reportFailure(context, context.cipher, input),
   }),
 );

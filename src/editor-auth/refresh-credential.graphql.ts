@@ -1,13 +1,9 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
+import { CLAIM_SECONDS } from './credential-changes.ts';
 import { expiryDescription } from './editor-auth.graphql.ts';
-import {
-  CLAIM_SECONDS,
-  claimRefresh,
-  type RefreshClaim,
-  storeRefreshedCredential,
-} from './refresh-credential.ts';
+import { claimRefresh, type RefreshClaim, storeRefreshedCredential } from './refresh-credential.ts';
 
 const ClaimEditorCredentialRefreshInput = builder.inputType('ClaimEditorCredentialRefreshInput', {
   description: 'The token pair that the caller is about to refresh.',
@@ -55,8 +51,9 @@ builder.mutationField('claimEditorCredentialRefresh', (t) =>
         description: 'The refresh to claim.',
       }),
     },
-    resolve: async (_root, { input }, { database, cipher, viewer, log }) => {
-      const claim = await claimRefresh(database, cipher, input);
+    resolve: async (_root, { input }, context) => {
+      const { cipher, viewer, log } = context;
+      const claim = await claimRefresh(context, cipher, input);
       if (claim.granted) audit(log, 'editor_credential.claimed', viewer.userId, input.userId);
       return claim;
     },
@@ -102,10 +99,10 @@ builder.mutationField('refreshEditorCredential', (t) =>
       }),
     },
     resolve: async (_root, { input }, context) => {
-      const { cipher, viewer, now, log } = context;
+      const { cipher, viewer, log } = context;
       const { refreshToken = null, expiresAt = null } = input;
       const refreshed = { ...input, refreshToken, expiresAt };
-      const version = await storeRefreshedCredential(context, cipher, refreshed, now);
+      const version = await storeRefreshedCredential(context, cipher, refreshed);
       audit(log, 'editor_credential.refreshed', viewer.userId, input.userId);
       return { version };
     },
