@@ -2,12 +2,12 @@ import type { Request, Response } from 'express';
 import type { Plugin } from 'graphql-yoga';
 import type { Viewer } from './auth/viewer.ts';
 import type { Database } from './database/database.ts';
-import type { Outbox } from './database/outbox.ts';
 import type { CredentialCipher, SubscriptionCipher } from './encryption/bound-cipher.ts';
 import type { ErrorCode } from './errors/gateway-errors.ts';
 import type { ReadBody } from './http/read-body.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
+import type { Outbox } from './live/outbox.ts';
 import type { Log } from './log.ts';
 import type { Charges, Quota } from './quota/quota.ts';
 import type { ReadScheduler } from './quota/read-scheduler.ts';
@@ -21,7 +21,7 @@ export type SharedContext = {
   readonly hub: Hub;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;
-  /** Queues and cancels deliveries within a change. */
+  /** What changes need of the delivery of notifications. */
   readonly outbox: Outbox;
   /** Null if push is not configured. */
   readonly push: PushRegistration | null;

@@ -8,9 +8,9 @@ import { readBacklog } from './delivery/deliveries.ts';
 import { deliveryFailureReasons } from './delivery/delivery.enums.ts';
 import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe.ts';
 import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
+import { createOutbox } from './delivery/outbox.ts';
 import { createProviders } from './delivery/providers.ts';
 import { createPushRegistration } from './delivery/push-subscriptions.ts';
-import { createOutbox } from './delivery/queue.ts';
 import { type Sender, startSender } from './delivery/sender.ts';
 import { bindChannels } from './delivery/targets.ts';
 import { createCredentialCipher } from './encryption/bound-cipher.ts';
@@ -33,6 +33,7 @@ import { createLimiters, openRedis } from './quota/limiters.ts';
 import { createQuota } from './quota/quota.ts';
 import { ReadScheduler } from './quota/read-scheduler.ts';
 import { RunningDocuments } from './quota/running-documents.ts';
+import type { Repeating } from './repeat.ts';
 import { createServedSchemas } from './schema.ts';
 import { readGauges } from './statistics/statistics.ts';
 
@@ -135,17 +136,22 @@ type Delivery = ReturnType<typeof createDelivery>;
 export function createDelivery(config: Config, registry: Registry, log: Log) {
   const outbox = createOutbox(config.delivery);
   let sender: Sender | undefined;
+  let ending: Repeating | undefined;
   return {
     outbox,
     /** Wakes the sender after a change of notifications. The hub calls it with every change. */
     onChange({ topic }: Change): void {
       if (topic === 'notifications') sender?.wake();
     },
-    /** Starts to send over the configured channels. Returns false if there are none, or this process does not send. */
+    /**
+     * Starts to end deliveries that are no longer wanted, and to send over the configured channels. Returns false if there are none, or this process does not
+     * send.
+     */
     async start(database: Database): Promise<boolean> {
       const { channels } = outbox;
       if (channels.size === 0) return false;
       createBacklogMetrics(registry, channels, () => readBacklog(database.fork()));
+      ending = outbox.start(database, log);
       const { publicUrl, delivery } = config;
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);
@@ -162,6 +168,8 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       return true;
     },
     /** Stops sending, like {@link Sender.stop}. */
-    stop: async (graceMs: number) => sender?.stop(graceMs),
+    async stop(graceMs: number): Promise<void> {
+      await Promise.all([sender?.stop(graceMs), ending?.stop()]);
+    },
   };
 }

@@ -4,12 +4,13 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import { findAndChange } from '../database/transaction.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
+import type { CancelReason } from './delivery.enums.ts';
 import {
   deliveryKey,
+  findUnwantedReason,
   isUnfinished,
   keyProperties,
   selectWithTargets,
-  unwantedReason,
 } from './select-deliveries.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
@@ -49,7 +50,7 @@ export function claimDue(
       chosen.length > 0 && run(claim, toKeys(chosen)),
       chosen.length > 0 ? run(readClaimed, toKeys(chosen)) : [],
     ]);
-    return claimed;
+    return claimed.map((delivery) => ({ ...delivery, unwanted: findUnwantedReason(delivery) }));
   });
 }
 
@@ -129,15 +130,14 @@ const readClaimed = defineStatement((db, params: Params<Keys>) =>
       'Notification.projectName',
       'Notification.payload',
       'Notification.occurredAt',
-      'Contact.email',
-      'Contact.chatMemberId',
       'PushSubscription.ciphertext',
       'Delivery.mayBeDelivered',
-      unwantedReason.as('unwanted'),
       sql<boolean>`${sql.ref('Delivery.expiresAt')} <= now()`.as('isExpired'),
     ])
     .where(hasKey(params)),
 );
 
-/** A claimed delivery with what it sends; columns of missing joined rows are null. */
-export type DeliveryData = ReturnType<ReturnType<typeof readClaimed>['convertRows']>[number];
+/** A claimed delivery with what it sends; columns of missing joined rows are null. `unwanted`: why it must not be sent. */
+export type DeliveryData = ReturnType<ReturnType<typeof readClaimed>['convertRows']>[number] & {
+  unwanted: CancelReason | null;
+};

@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { defineRowsOfUserRead } from '../database/batched-read.ts';
 import { type Database, getKysely } from '../database/database.ts';
-import { type CancelDependencies, userTransactionAndCancel } from '../database/outbox.ts';
+import { userTransaction } from '../database/transaction.ts';
+import type { OutboxDependencies } from '../live/outbox.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
 import { Contact } from './contact.entity.ts';
@@ -11,7 +12,7 @@ export type Targets = { email: Secret | null; chatMemberId: Secret | null };
 
 /** Replaces a user's contact, which ends suspensions, and cancels deliveries to targets that it removes. */
 export async function putContact(
-  dependencies: CancelDependencies,
+  { database, outbox }: OutboxDependencies,
   userId: string,
   { email, chatMemberId }: Targets,
   now: Time,
@@ -25,7 +26,9 @@ export async function putContact(
     createdAt: now,
     updatedAt: now,
   };
-  return userTransactionAndCancel(dependencies, [userId], (em) => store(em, contact));
+  const stored = await userTransaction(database.fork(), [userId], (em) => store(em, contact));
+  outbox.note([userId]);
+  return stored;
 }
 
 /** Binds the addresses as parameters. `em.upsert` would write them into the text of the statement and of its errors. */

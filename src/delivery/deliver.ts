@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
-import type { Outbox } from '../database/outbox.ts';
+import type { Outbox } from '../live/outbox.ts';
 import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';

@@ -2,15 +2,15 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import { getKysely } from '../database/database.ts';
-import { lifetime } from '../notifications/channel-decision.ts';
+import { LIFETIME_MS } from '../notifications/publish.ts';
 import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import {
   deliveryKey,
+  findUnwantedReason,
   isUnfinished,
-  matchesKeyIn,
+  keyProperties,
   selectWithTargets,
-  unwantedReason,
 } from './select-deliveries.ts';
 import { type ShownDelivery, selectShown, shownProperties } from './shown-deliveries.ts';
 
@@ -76,25 +76,34 @@ export async function retryDeliveries(
   em: EntityManager,
   { channels, userIds }: RetryFilter,
 ): Promise<number> {
-  const { numUpdatedRows } = await getKysely(em)
-    .with('failed', (db) =>
-      selectWithTargets(db)
-        .select(deliveryKey)
-        .where('Delivery.state', '=', sql.lit('failed' as const))
-        .where(
-          'Delivery.channel',
-          '=',
-          sql<DeliveryChannel>`any(${[...(channels ?? deliveryChannels)]}::text[])`,
-        )
-        .$if(userIds != null, (deliveries) =>
-          deliveries.where('Delivery.userId', '=', sql<string>`any(${[...(userIds ?? [])]}::text[])`),
-        )
-        .where(unwantedReason, 'is', null)
-        .orderBy('Delivery.updatedAt')
-        .limit(MAX_RETRIED),
+  const db = getKysely(em);
+  const failed = selectWithTargets(db)
+    .select(deliveryKey)
+    .where('Delivery.state', '=', sql.lit('failed' as const))
+    .where('Delivery.channel', '=', sql<DeliveryChannel>`any(${[...(channels ?? deliveryChannels)]}::text[])`)
+    .$if(userIds != null, (deliveries) =>
+      deliveries.where('Delivery.userId', '=', sql<string>`any(${[...(userIds ?? [])]}::text[])`),
     )
+    .orderBy('Delivery.updatedAt')
+    .orderBy(deliveryKey)
+    .limit(MAX_RETRIED);
+  const isWanted = (delivery: Parameters<typeof findUnwantedReason>[0]) =>
+    findUnwantedReason(delivery) === null;
+  let found = await failed.execute();
+  const wanted = found.filter(isWanted);
+  for (
+    let offset = MAX_RETRIED;
+    found.length === MAX_RETRIED && wanted.length < MAX_RETRIED;
+    offset += MAX_RETRIED
+  ) {
+    found = await failed.offset(offset).execute();
+    wanted.push(...found.filter(isWanted));
+  }
+  const keys = wanted.slice(0, MAX_RETRIED);
+  const columns = keyProperties.map((name) => sql`${keys.map((key) => key[name])}::text[]`);
+  const lifetime = sql`make_interval(secs => ${LIFETIME_MS / 1000})`;
+  const { numUpdatedRows } = await db
     .updateTable('Delivery')
-    .from('failed')
     .set({
       state: 'pending',
       isOpen: true,
@@ -103,7 +112,9 @@ export async function retryDeliveries(
       expiresAt: sql`now() + ${lifetime}`,
       updatedAt: sql`now()`,
     })
-    .where(matchesKeyIn('failed'))
+    .where(
+      sql<boolean>`(${sql.join(deliveryKey.map((name) => sql.ref(name)))}) in (select * from unnest(${sql.join(columns)}))`,
+    )
     .where('Delivery.state', '=', 'failed')
     .executeTakeFirst();
   return Number(numUpdatedRows);

@@ -3,9 +3,10 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EncryptionKeys, PushConfig } from '../config.ts';
 import type { PushRegistration } from '../context.ts';
 import { defineRowsOfUserRead } from '../database/batched-read.ts';
-import { type CancelDependencies, userTransactionAndCancel } from '../database/outbox.ts';
+import { userTransaction } from '../database/transaction.ts';
 import { createSubscriptionCipher, type PushTarget } from '../encryption/bound-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
+import type { OutboxDependencies } from '../live/outbox.ts';
 import type { Time } from '../values/time.ts';
 import { PushSubscription } from './contact.entity.ts';
 import { formatPublicKey } from './push/encryption.ts';
@@ -47,7 +48,7 @@ export const listSubscriptions = defineRowsOfUserRead<ListedSubscription>((datab
  * @throws {ValidationError} if messages must not be sent to the endpoint
  */
 export async function registerSubscription(
-  { database, outbox, push }: CancelDependencies & { readonly push: PushRegistration | null },
+  { database, outbox, push }: OutboxDependencies & { readonly push: PushRegistration | null },
   userId: string,
   target: PushTarget,
   now: Time,
@@ -64,7 +65,9 @@ export async function registerSubscription(
   const subscription = { userId, id, host, ciphertext, keyId: push.cipher.currentKeyId };
   const owner = await database.fork().findOne(PushSubscription, { id }, { fields: ['userId'] });
   const users = [userId, owner?.userId ?? userId];
-  return userTransactionAndCancel({ database, outbox }, users, (em) => store(em, subscription, now));
+  const stored = await userTransaction(database.fork(), users, (em) => store(em, subscription, now));
+  outbox.note(users);
+  return stored;
 }
 
 type NewSubscription = Omit<PushSubscription, 'createdAt' | 'updatedAt'>;
@@ -96,12 +99,13 @@ function limitReached(): ConflictError {
 
 /** Removes a push subscription and cancels deliveries to it. Returns whether it existed. */
 export async function removeSubscription(
-  dependencies: CancelDependencies,
+  { database, outbox }: OutboxDependencies,
   userId: string,
   id: string,
 ): Promise<boolean> {
-  const removed = await userTransactionAndCancel(dependencies, [userId], (em) =>
+  const removed = await userTransaction(database.fork(), [userId], (em) =>
     em.nativeDelete(PushSubscription, { userId, id }),
   );
+  outbox.note([userId]);
   return removed > 0;
 }

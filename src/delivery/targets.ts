@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
-import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
-import type { Run } from '../database/transaction.ts';
+import { type Run, transaction } from '../database/transaction.ts';
 import { createSubscriptionCipher } from '../encryption/bound-cipher.ts';
+import type { OutboxDependencies } from '../live/outbox.ts';
 import type { Log } from '../log.ts';
 import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';
@@ -62,8 +62,12 @@ export async function bindChannels(
  * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. A target that was
  * replaced or registered again during the attempt is not suspended.
  */
-export async function suspendTarget(dependencies: CancelDependencies, refused: DeliveryData): Promise<void> {
-  await transactionAndCancel(dependencies, [refused.userId], (run) => suspend(run, refused));
+export async function suspendTarget(
+  { database, outbox }: OutboxDependencies,
+  refused: DeliveryData,
+): Promise<void> {
+  await transaction(database, [refused.userId], (run) => suspend(run, refused));
+  outbox.note([refused.userId]);
 }
 
 function suspend(run: Run, refused: DeliveryData) {

@@ -25,7 +25,7 @@ export async function startWorker(config: Config, database: Database, log: Log) 
       );
   } catch (error) {
     admin?.close();
-    await live.close();
+    await Promise.all([delivery.stop(0), live.close()]);
     throw error;
   }
   return {

@@ -7,6 +7,7 @@ import {
   putContact,
   registerPush,
   unreachableProviders,
+  untilEnded,
 } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
@@ -24,7 +25,12 @@ const gateway = useGateway(settings);
 const pending = ['chat pending', 'email pending', 'push pending'];
 const settled = ['chat cancelled settled', 'email cancelled settled', 'push cancelled settled'];
 const inTask = (id: string) => ({ task: { id, projectId: `project-${id}` } });
-const stored = (userId: string, id?: string) => listStored(gateway.database, userId, id);
+
+/** Lists the deliveries of a user after those that are no longer wanted were ended. */
+async function stored(userId: string, id?: string): Promise<unknown[]> {
+  await untilEnded(gateway);
+  return listStored(gateway.database, userId, id);
+}
 
 /** Publishes a notification with a target in each channel, and another of another task and kind. */
 async function publishTwo(userId: string): Promise<{ id: string; other: string }> {
@@ -110,7 +116,10 @@ describe('settling a notification', () => {
   test('dismissing it again changes no delivery', async () => {
     const { id } = await publishTwo('dismissed-twice');
     await dismissOne('dismissed-twice', id);
-    const read = () => gateway.database.sql(`select * from delivery where user_id = 'dismissed-twice'`);
+    const read = async () => {
+      await untilEnded(gateway);
+      return gateway.database.sql(`select * from delivery where user_id = 'dismissed-twice'`);
+    };
     const before = await read();
     await dismissOne('dismissed-twice', id);
 
@@ -231,6 +240,7 @@ describe('removing a target', () => {
     const second = await registerPush(gateway, 'remove-push', 'https://push.example.com/kept');
     await publish(gateway, 'remove-push');
     await asMember(gateway, 'remove-push', REMOVE, { id: first });
+    await untilEnded(gateway);
 
     const rows = await gateway.database.sql(
       `select target, state, reason from delivery where user_id = 'remove-push' and channel = 'push'`,

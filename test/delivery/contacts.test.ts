@@ -1,11 +1,7 @@
 import fc from 'fast-check';
-import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/database/database.ts';
-import type { Outbox } from '../../src/database/outbox.ts';
-import { maskEmail, maskMemberId, putContact } from '../../src/delivery/contacts.ts';
+import { expect, test } from 'vitest';
+import { maskEmail, maskMemberId } from '../../src/delivery/contacts.ts';
 import { emailSchema, MEMBER_ID_MESSAGE } from '../../src/values/constraints.ts';
-import { Secret } from '../../src/values/secret.ts';
 import { graphql } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { asMember, asPlatform } from '../support/records.ts';
@@ -70,46 +66,6 @@ test('a suspension is shown, and ends when an address is put again', async () =>
   });
   expect(await put(contact)).toMatchObject({ emailSuspendedAt: null, chatSuspendedAt: null });
   expect(await readOwn('carol')).toMatchObject({ emailSuspendedAt: null, chatSuspendedAt: null });
-});
-
-describe('the outbox', () => {
-  let database: Database;
-  beforeAll(async () => {
-    database = await openDatabase({ url: gateway.database.url, poolSize: 2, timeoutMs: 5000 });
-  });
-  afterAll(() => database.close());
-
-  const putWith = (cancelUnwantedIn: Outbox['cancelUnwantedIn']) => {
-    const doNothing = async () => undefined;
-    const outbox = {
-      channels: new Set<never>(),
-      queuePublished: doNothing,
-      cancelUnwanted: doNothing,
-      cancelUnwantedIn,
-    };
-    const targets = { email: new Secret('dave@example.com'), chatMemberId: null };
-    return putContact({ database, outbox }, 'dave', targets, '2026-05-04T10:00:00.000Z');
-  };
-
-  test('a failure to cancel deliveries leaves the contact as it was', async () => {
-    const fail: Outbox['cancelUnwantedIn'] = async (db) => void (await sql`select 1 / 0`.execute(db));
-
-    await expect(putWith(fail)).rejects.toThrow('division by zero');
-
-    expect(await readStored('dave')).toEqual([]);
-  });
-
-  test('deliveries are cancelled by a statement that sees the new contact', async () => {
-    const seen: unknown[] = [];
-
-    await putWith(async (db, users) => {
-      const contacts = await db.selectFrom('Contact').select(['userId', 'email']).execute();
-      seen.push(users, ...contacts);
-    });
-
-    expect(seen[0]).toEqual(['dave']);
-    expect(seen).toContainEqual({ userId: 'dave', email: 'dave@example.com' });
-  });
 });
 
 test.each([

@@ -6,6 +6,7 @@ import {
   putContact,
   registerPush,
   unreachableProviders,
+  untilEnded,
 } from '../support/delivery.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
@@ -184,6 +185,7 @@ describe('a batch', () => {
       draft('batch', 'n-2'),
       draft('batch', 'n-3'),
     ]);
+    await untilEnded(gateway);
 
     const cancelled = ['chat cancelled settled', 'email cancelled settled', 'push cancelled settled'];
     const pending = ['chat pending', 'email pending', 'push pending'];
@@ -201,6 +203,7 @@ describe('a batch', () => {
       await addTargets(gateway, userId);
       await publishAll([draft(userId, 'before')]);
       await publishAll(Array.from({ length: count }, (_none, index) => draft(userId, `n-${index}`)));
+      await untilEnded(gateway);
 
       expect(new Set(await stored(userId, 'before'))).toEqual(
         new Set(['chat cancelled settled', 'email cancelled settled', 'push cancelled settled']),

@@ -2,6 +2,7 @@ import { createSecretKey, hash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createSubscriptionCipher } from '../../src/encryption/bound-cipher.ts';
 import { graphql } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { createBrowser } from '../support/push-service.ts';
 import { asMember, asPlatform, deleteUser, publish } from '../support/records.ts';
@@ -190,10 +191,12 @@ describe('removing', () => {
     expect(await remove('remover', one.id)).toBe(true);
 
     expect(await list('remover')).toEqual([two]);
-    expect(await listDeliveries('remover')).toEqual({
-      [one.id]: 'cancelled target_removed',
-      [two.id]: 'pending null',
-    });
+    await eventually(async () =>
+      expect(await listDeliveries('remover')).toEqual({
+        [one.id]: 'cancelled target_removed',
+        [two.id]: 'pending null',
+      }),
+    );
     expect(await remove('remover', one.id)).toBe(false);
   });
 

@@ -308,7 +308,9 @@ describe('with email configured', () => {
 
     const pending = { channel: 'EMAIL', state: 'PENDING', reason: null };
     const cancelled = { channel: 'EMAIL', state: 'CANCELLED', reason: 'CHANNEL_DISABLED' };
-    expect(await listDeliveries(gateway, 'bob', failed.id)).toEqual([cancelled]);
+    await eventually(async () =>
+      expect(await listDeliveries(gateway, 'bob', failed.id)).toEqual([cancelled]),
+    );
     expect(await listDeliveries(gateway, 'bob', plan.id)).toEqual([pending]);
   });
 });

@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { type CancelDependencies, transactionAndCancel } from '../../database/outbox.ts';
 import { defineStatement, type Params } from '../../database/statement.ts';
+import { transaction } from '../../database/transaction.ts';
+import type { OutboxDependencies } from '../../live/outbox.ts';
 import { defaultChannels } from '../../notifications/preferences/channels.ts';
 import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
 import { renderTextPage, sendPage } from '../../pages/page.ts';
@@ -24,7 +25,7 @@ export type UnsubscribeEndpoint = {
 
 /** Creates the handlers of unsubscribe links. They do not require email to be configured: links do not expire. */
 export function createUnsubscribeEndpoint(
-  options: CancelDependencies & { tokens: UnsubscribeTokens },
+  options: OutboxDependencies & { tokens: UnsubscribeTokens },
 ): UnsubscribeEndpoint {
   const { tokens, database } = options;
   const verify = (request: LinkRequest) => tokens.verify(request.path.split('/').at(-1) ?? '');
@@ -67,15 +68,14 @@ async function isKnownUser(database: Database, userId: string): Promise<boolean>
  * values. Returns `false` if the user was deleted.
  */
 async function unsubscribe(
-  dependencies: CancelDependencies,
+  { database, outbox }: OutboxDependencies,
   { userId, kind }: EmailTopic,
   now: Time,
 ): Promise<boolean> {
-  // `transactionAndCancel` locks the user's row of `UserRevision`, and would create it for a deleted user.
-  if (!(await isKnownUser(dependencies.database, userId))) return false;
-  const owners = await transactionAndCancel(dependencies, [userId], (run) =>
-    run(disableEmail, { userId, kind, now }),
-  );
+  // `transaction` locks the user's row of `UserRevision`, and would create it for a deleted user.
+  if (!(await isKnownUser(database, userId))) return false;
+  const owners = await transaction(database, [userId], (run) => run(disableEmail, { userId, kind, now }));
+  outbox.note([userId]);
   return owners.length > 0;
 }
 

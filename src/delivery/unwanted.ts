@@ -1,0 +1,129 @@
+import { type Kysely, sql } from 'kysely';
+import type { Database, Tables } from '../database/database.ts';
+import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
+import {
+  deliveryKey,
+  findUnwantedReason,
+  keyProperties,
+  searchableChannels,
+  selectWithTargets,
+} from './select-deliveries.ts';
+
+/** The maximum number of open deliveries that one statement reads. */
+const MAX_CHECKED = 1000;
+
+/*
+ * A delivery is open while a later change can still cancel it or, if its message was delivered, queue an update of the
+ * message. A user has few open deliveries. Settling a notification, disabling a channel or removing a target ends them
+ * afterwards: a sender looks before it sends, and this is what ends those that nobody sends.
+ */
+
+/** Ends the open deliveries of users that are no longer wanted. */
+export async function endUnwanted(database: Database, users: readonly string[]): Promise<void> {
+  await endThose(database, await runStatement(database, findOpen, { users }));
+}
+
+/**
+ * Does the same for the users whose IDs follow one, as many as one step checks. Returns the user after whom the next step
+ * begins; `undefined` if there are no more.
+ */
+export async function endUnwantedAfter(database: Database, after: string): Promise<string | undefined> {
+  const open = await runStatement(database, findOpenAfter, { after });
+  await endThose(database, open);
+  if (open.length < MAX_CHECKED) return undefined;
+  // The last user may have more.
+  const last = open.at(-1)?.userId;
+  return open.findLast(({ userId }) => userId !== last)?.userId ?? last;
+}
+
+type OpenDelivery = ReturnType<ReturnType<typeof findOpen>['convertRows']>[number];
+
+async function endThose(database: Database, open: readonly OpenDelivery[]): Promise<void> {
+  const unwanted = open.flatMap((delivery) => {
+    const reason = findUnwantedReason(delivery);
+    // Only what is settled ends a delivery that is being sent or was delivered.
+    return reason === null || (reason !== 'settled' && delivery.state !== 'pending')
+      ? []
+      : { ...delivery, reason };
+  });
+  if (unwanted.length === 0) return;
+  const list = <Name extends keyof (typeof unwanted)[number]>(name: Name) => unwanted.map((one) => one[name]);
+  await runStatement(database, endDeliveries, {
+    userId: list('userId'),
+    notificationId: list('notificationId'),
+    channel: list('channel'),
+    target: list('target'),
+    reason: list('reason'),
+  });
+}
+
+const selectOpen = (db: Kysely<Tables>) =>
+  selectWithTargets(db)
+    .select(deliveryKey)
+    .select('Delivery.state')
+    .where('Delivery.isOpen', '=', sql.lit(true))
+    .orderBy('Delivery.userId')
+    .limit(sql.lit(MAX_CHECKED));
+
+const findOpen = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
+  selectOpen(db).where('Delivery.userId', '=', sql<string>`any(${param('users', 'text[]')})`),
+);
+
+/** A user with more open deliveries than a step checks is not checked whole. */
+const findOpenAfter = defineStatement((db, { param }: Params<{ after: string }>) =>
+  selectOpen(db).where('Delivery.userId', '>', param('after')),
+);
+
+const { ref } = sql;
+const state = ref('Delivery.state');
+const dueAt = ref('Delivery.dueAt');
+
+/**
+ * How long after a change the sender looks for a message that an attempt may have delivered. The provider may still be
+ * accepting it.
+ */
+const SEARCH_DELAY = sql.raw(`interval '10 s'`);
+
+/** Whether the sender must look for the message before the delivery can end. */
+const mustSearch = sql<boolean>`(${state} = 'pending' and ${ref('Delivery.mayBeDelivered')}
+  and ${ref('Delivery.channel')} in (${sql.join(searchableChannels.map((channel) => sql.lit(channel)))}))`;
+
+type Unwanted = Readonly<Record<(typeof keyProperties)[number] | 'reason', readonly string[]>>;
+
+/**
+ * Ends open deliveries by their keys, each for a reason. They are no longer open, with one exception:
+ *
+ * - A pending delivery is cancelled. If an attempt may have delivered its message and the channel can search for it, the
+ *   sender does so first. The delivery stays pending until then, and open unless it is settled.
+ * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
+ * - If the reason is `settled` and the delivery is being sent, its state stays. If the attempt then delivers a message that
+ *   can be changed, `storeDelivered` queues the update.
+ */
+const endDeliveries = defineStatement((db, { param }: Params<Unwanted>) => {
+  const keys = sql.join([...keyProperties, 'reason' as const].map((name) => param(name, 'text[]')));
+  const names = sql.join(keyProperties.map((name) => ref(name)));
+  const reasons = sql<{ reason: CancelReason }>`unnest(${keys})`;
+  const matches = keyProperties.map(
+    (name) =>
+      sql`${ref(`Delivery.${name}`)} = any(${param(name, 'text[]')}) and ${ref(`Delivery.${name}`)} = ${ref(`reasons.${name}`)}`,
+  );
+  return db
+    .updateTable('Delivery')
+    .from(reasons.as<'reasons'>(sql`reasons (${names}, reason)`))
+    .set({
+      state: sql<DeliveryState>`case when ${mustSearch} or ${state} = 'delivered' then 'pending'
+        when ${state} = 'pending' then 'cancelled' else ${state} end`,
+      step: sql<DeliveryStep>`case ${state} when 'delivered' then 'update' else ${ref('Delivery.step')} end`,
+      dueAt: sql`case when ${state} = 'delivered' then now()
+        when ${mustSearch} then least(${dueAt}, now() + ${SEARCH_DELAY}) else ${dueAt} end`,
+      firstDueAt: sql`case ${state} when 'delivered' then now() else ${ref('Delivery.firstDueAt')} end`,
+      reason: sql<CancelReason>`case when ${state} = 'pending' and not ${mustSearch} then reasons.reason
+        else ${ref('Delivery.reason')} end`,
+      isOpen: sql<boolean>`${mustSearch} and reasons.reason <> 'settled'`,
+      updatedAt: sql`now()`,
+    })
+    .where(sql<boolean>`${sql.join(matches, sql` and `)}`)
+    .where('Delivery.isOpen', '=', sql.lit(true))
+    .where(sql<boolean>`(${state} = 'pending' or reasons.reason = 'settled')`);
+});
