@@ -1,57 +1,49 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { storePair } from '../../src/editor-auth/credential-statements.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { storeCredential } from '../../src/editor-auth/editor-auth.ts';
 import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
-import { insertPublication } from '../../src/notifications/insert-publication.ts';
-import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import type { PlanRequestedPayload } from '../../src/notifications/payload.ts';
-import {
-  findPreferencesInChange,
-  storePreferences,
-} from '../../src/notifications/preferences/preference-statements.ts';
-import { readPublications } from '../../src/notifications/publish-notifications.ts';
+import { updatePreferences as storePreferences } from '../../src/notifications/preferences/preferences.ts';
+import { publishNotifications } from '../../src/notifications/publish-notifications.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { toTime } from '../../src/values/time.ts';
 import type { createNotification } from '../records.ts';
 import { pool, settings } from './settings.ts';
-import { database, inTransaction } from './transaction.ts';
 
-/* Changes by the gateway's own statements, without its checks, live events and deliveries. */
+/* Changes by the gateway's own functions, without its checks, live events and deliveries. */
+
+const database = await openDatabase({
+  url: settings.DATABASE_URL,
+  poolSize: settings.DATABASE_POOL_SIZE,
+  timeoutMs: 5000,
+});
+const outbox = { channels: new Set<never>(), emailDelayMs: 0, note: () => undefined };
+const dependencies = { database, outbox, announce: () => undefined };
 
 type Plan = { payload: { planRequested: PlanRequestedPayload } };
 
 /** Publishes a plan and returns the fields that the bench selects. */
 export async function publish(publication: ReturnType<typeof createNotification> & Plan) {
-  const { task, payload, occurredAt, userId, id, ...input } = publication;
+  const { task, payload, occurredAt, userId, ...input } = publication;
   const draft = {
     ...input,
-    userId,
-    id,
     kind: 'plan_requested' as const,
     taskId: task.id,
     taskName: task.name,
     projectId: task.projectId,
     workspaceId: null,
-    payload: JSON.stringify(payload.planRequested),
+    payload: payload.planRequested,
     occurredAt: toTime(new Date(occurredAt)),
-    slot: '',
-    everySlot: true,
-    isRequest: true,
+    supersedes: 'task_and_kind' as const,
     expiresAt: null,
     expiresInSeconds: null,
     onExpiry: null,
-    providers: [],
-    now: toTime(new Date()),
   };
-  const [inserted, [row]] = await inTransaction([userId], (send) =>
-    Promise.all([
-      send(insertPublication(database, draft)),
-      send(readPublications(database, { users: [userId], ids: [id] })),
-    ]),
-  );
-  if (row === undefined) throw new Error('A notification was not stored.');
-  const notification = { id, status: row.status.toUpperCase(), createdAt: row.createdAt };
-  return { created: inserted.length === 1, notification };
+  const [published] = await publishNotifications(dependencies, [{ userId, draft, path: [] }]);
+  if (published === undefined) throw new Error('A notification was not stored.');
+  const { created, notification } = published;
+  const { id, status, createdAt } = notification;
+  return { created, notification: { id, status: status.toUpperCase(), createdAt } };
 }
 
 /** A copy of the gateway's statement (dismiss-notifications.ts). */
@@ -77,34 +69,21 @@ type Channels = Record<'email_enabled' | 'push_enabled' | 'chat_dm_enabled', boo
 
 /** Updates the preferences of all kinds and returns them in the format of the REST API. */
 export async function updatePreferences(userId: string, [change]: readonly [Channels]) {
-  const repeat = (isOn: boolean) => notificationKinds.map(() => isOn);
-  const values = {
-    userId,
-    kinds: notificationKinds,
-    email: repeat(change.email_enabled),
-    push: repeat(change.push_enabled),
-    chatDm: repeat(change.chat_dm_enabled),
-    now: toTime(new Date()),
+  const changed = {
+    emailEnabled: change.email_enabled,
+    pushEnabled: change.push_enabled,
+    chatDmEnabled: change.chat_dm_enabled,
   };
-  const [, stored] = await inTransaction([userId], (send) =>
-    Promise.all([
-      send(storePreferences(database, values)),
-      send(findPreferencesInChange(database, { userId })),
-    ]),
-  );
-  const rows = new Map(stored.map((row) => [row.notificationKind, row]));
-  return notificationKinds.map((kind) => {
-    const row = rows.get(kind);
-    return {
-      notification_kind: kind,
-      email_enabled: row?.emailEnabled,
-      push_enabled: row?.pushEnabled,
-      chat_dm_enabled: row?.chatDmEnabled,
-      user_id: row?.userId,
-      created_at: row?.createdAt,
-      updated_at: row?.updatedAt,
-    };
-  });
+  const stored = await storePreferences(dependencies, userId, [changed], toTime(new Date()));
+  return stored.map((row) => ({
+    notification_kind: row.notificationKind,
+    email_enabled: row.emailEnabled,
+    push_enabled: row.pushEnabled,
+    chat_dm_enabled: row.chatDmEnabled,
+    user_id: row.userId,
+    created_at: row.createdAt,
+    updated_at: row.updatedAt,
+  }));
 }
 
 const cipher = createCredentialCipher(settings.ENCRYPTION_KEYS);
@@ -112,10 +91,11 @@ type Pair = Record<'accessToken' | 'refreshToken', string>;
 
 /** Encrypts and stores a token pair with the gateway's cipher. */
 export async function storeSubscription(userId: string, { accessToken, refreshToken }: Pair) {
-  const owner = { userId, version: randomUUIDv7() };
-  const pair = { accessToken: new Secret(accessToken), refreshToken: new Secret(refreshToken) };
-  const ciphertext = await cipher.encrypt(pair, owner);
-  const state = { keyId: cipher.currentKeyId, expiresAt: null, now: toTime(new Date()) };
-  await inTransaction([userId], (send) => send(storePair(database, { ...owner, ...state, ciphertext })));
+  const pair = {
+    accessToken: new Secret(accessToken),
+    refreshToken: new Secret(refreshToken),
+    expiresAt: null,
+  };
+  await storeCredential(dependencies, cipher, userId, pair);
   return { auth: { type: 'subscription' }, needs_reauth: false };
 }
