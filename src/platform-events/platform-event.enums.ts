@@ -13,11 +13,3 @@ export const platformEventTypes = [
   'user.deleted',
 ] as const;
 export type PlatformEventType = (typeof platformEventTypes)[number];
-
-/** The types that report changes of an editor credential. */
-export const credentialEventTypes = {
-  stored: 'editor_credential.stored',
-  refreshed: 'editor_credential.refreshed',
-  deleted: 'editor_credential.deleted',
-  needsReauth: 'editor_credential.needs_reauth',
-} as const satisfies Readonly<Record<string, PlatformEventType>>;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
-import { addTargets, listShown, unreachableProviders } from '../support/delivery.ts';
+import { addTargets, listShown, unreachableProviders, untilEnded } from '../support/delivery.ts';
 import { useGateway } from '../support/gateway.ts';
 import { asMember, payloads, publish as publishAsPlatform } from '../support/records.ts';
 import { answer, answers } from '../support/requests.ts';
@@ -146,6 +146,7 @@ test('sends 12 notifications and 30 requests of a task within an hour, and then 
   expect(await listDeliveries('bob', more[0]?.id)).toEqual(skipped('TASK_NOTIFICATIONS_PER_HOUR'));
   expect(await listDeliveries('bob', more[1]?.id)).toEqual(skipped('TASK_REQUESTS_PER_HOUR'));
   // The messages of what these superseded are updated.
+  await untilEnded(gateway);
   for (const sent of [notifications[11], requests[29]]) {
     const update = `select distinct state, step from delivery where user_id = 'bob' and notification_id = $1`;
     expect(await sql(update, [sent?.id])).toEqual([{ state: 'pending', step: 'update' }]);

@@ -16,7 +16,6 @@ import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
 import { entities } from '../../src/entities.ts';
 import { OperatorError } from '../../src/errors/failure.ts';
 import { Secret } from '../../src/values/secret.ts';
-import { toTime } from '../../src/values/time.ts';
 import { compareVersions, version } from '../../src/version.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -285,11 +284,6 @@ test('a credential stored with a numeric version can be read, and refreshed with
   };
   const owner = { userId: 'alice', version: '3' };
   const dependencies = { database, announce: () => undefined };
-  const next = await storeRefreshedCredential(
-    dependencies,
-    cipher,
-    { ...owner, ...refreshed },
-    toTime(new Date()),
-  );
+  const next = await storeRefreshedCredential(dependencies, cipher, { ...owner, ...refreshed });
   expect((await readCredential(database, cipher, 'alice'))?.version).toBe(next);
 });

@@ -246,7 +246,8 @@ test('a count that fails is logged, keeps the last counts, and is repeated after
     const running = processes.map(({ start }) => start());
     await eventually(async () => expect(await waitingSessions(database)).toBe(1));
     await database.sql(
-      `select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'`,
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`,
     );
     await eventually(() => expect(processes.flatMap(({ lines }) => lines)).toHaveLength(1));
     expect(processes.flatMap(({ lines }) => lines)[0]).toContain('the last counts are shown');

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
@@ -22,13 +23,14 @@ import { member, platform } from '../support/tokens.ts';
  * committed.
  */
 
-const gateway = useGateway();
+const keys = { ENCRYPTION_KEYS: `key:${randomBytes(32).toString('base64')}` };
+const gateway = useGateway(keys);
 let withChannel: TestGateway;
 let locker: pg.Client;
 beforeAll(async () => {
   // A channel adds statements to changes. Nothing listens on the port.
   const email = { SMTP_URL: 'smtp://127.0.0.1:1', SMTP_FROM: 'no-reply@example.com', DELIVERY: 'false' };
-  withChannel = await startTestGateway(email, gateway.database);
+  withChannel = await startTestGateway({ ...email, ...keys }, gateway.database);
   locker = await connect();
 });
 afterAll(async () => {
@@ -72,10 +74,11 @@ const readStatus = async (userId: string) => {
   return rows.map(({ status }) => status);
 };
 
+// Over another gateway, because those of one process take turns.
 describe.each([
-  ['without channels', () => gateway],
-  ['with a channel', () => withChannel],
-])('a notification whose publication is committed first is changed, %s:', (variant, get) => {
+  ['without channels', () => gateway, () => withChannel],
+  ['with a channel', () => withChannel, () => gateway],
+])('a notification whose publication is committed first is changed, %s:', (variant, get, getOther) => {
   test.each([
     [
       'dismissNotifications',
@@ -85,7 +88,7 @@ describe.each([
         return (await asMember(get(), userId, query)).dismissNotifications.notifications;
       },
       [{ id: 'n' }],
-      ['dismissed'],
+      ['active', 'dismissed'],
     ],
     [
       'resolveNotifications',
@@ -96,26 +99,28 @@ describe.each([
         const input = { userId, taskId: task.id, reason: 'ANSWERED_ELSEWHERE' };
         return (await asPlatform(get(), query, { input })).resolveNotifications.notifications;
       },
-      [{ id: 'n' }],
-      ['resolved'],
+      [{ id: 'before' }, { id: 'n' }],
+      ['resolved', 'resolved'],
     ],
     ['deleteUser', (userId: string) => deleteUser(get(), userId), true, []],
   ])('%s', async (name, change, result, statuses) => {
     const userId = `${name} ${variant}`;
+    // Resolving waits only if there is something to resolve.
+    await publish(get(), userId, 'plan_requested', { id: 'before', task });
     const [, changed] = await runInOrder(
       userId,
-      () => publish(get(), userId, 'task_failed', { id: 'n', task }),
+      () => publish(getOther(), userId, 'task_failed', { id: 'n', task }),
       () => change(userId),
     );
     expect(changed).toEqual(result);
-    expect(await readStatus(userId)).toEqual(statuses);
+    expect((await readStatus(userId)).sort()).toEqual(statuses);
   });
 
   test('a later publication of its task and kind', async () => {
     const userId = `superseded ${variant}`;
     await runInOrder(
       userId,
-      () => publish(get(), userId, 'task_failed', { id: 'n', task }),
+      () => publish(getOther(), userId, 'task_failed', { id: 'n', task }),
       () => publish(get(), userId, 'task_failed', { id: 'later', task }),
     );
     expect((await readStatus(userId)).sort()).toEqual(['active', 'resolved']);
@@ -265,13 +270,17 @@ test('of two updates of preferences, the second is stored', async () => {
   expect(new Set(updateNotificationPreferences.preferences.flatMap(Object.values))).toEqual(new Set([false]));
 });
 
+// Over two gateways, because those of one process take turns.
 describe('a credential', () => {
   const pair = { accessToken: 'access', refreshToken: 'refresh' };
   const store = async (userId: string) =>
     rest(gateway, 'PUT', '/editor/auth/subscription', { token: await member(userId), body: pair });
 
   test('that is committed first is deleted', async () => {
-    const remove = async () => rest(gateway, 'DELETE', '/editor/auth', { token: await member('connected') });
+    // Deleting waits only if there is something to delete.
+    await store('connected');
+    const remove = async () =>
+      rest(withChannel, 'DELETE', '/editor/auth', { token: await member('connected') });
     await runInOrder('connected', () => store('connected'), remove);
     const rows = await gateway.database.sql(
       `select ciphertext from editor_credential where user_id = 'connected'`,
@@ -279,25 +288,45 @@ describe('a credential', () => {
     expect(rows).toEqual([{ ciphertext: null }]);
   });
 
-  test('is claimed once, refreshed once, and not reported after its refresh', async () => {
-    await store('refreshed');
-    const version = await credentialVersion(gateway, 'refreshed');
-    const run = async (mutation: string, field: string, more: object) => {
+  /** Stores a credential, and returns changes of its version, each by a gateway. */
+  async function prepare(userId: string) {
+    await store(userId);
+    const version = await credentialVersion(gateway, userId);
+    const run = async (at: TestGateway, mutation: string, field: string, more: object) => {
       const query = `mutation ($input: ${mutation}Input!) { result: ${mutation.replace(/^./, (letter) => letter.toLowerCase())}(input: $input) { ${field} } }`;
-      const input = { userId: 'refreshed', version, ...more };
-      const { data, errors } = await graphql(gateway, query, { input }, { token: await platform() });
+      const input = { userId, version, ...more };
+      const { data, errors } = await graphql(at, query, { input }, { token: await platform() });
       return errors.length > 0 ? errors[0].extensions.code : data.result[field];
     };
-    const claim = (claimId: string) => () => run('ClaimEditorCredentialRefresh', 'granted', { claimId });
-    const refresh = (accessToken: string) => () =>
-      run('RefreshEditorCredential', 'version', { accessToken, refreshToken: 'next' });
-    const report = () => run('ReportEditorAuthFailure', 'applied', { reason: 'TOKEN_REVOKED' });
+    return {
+      claim: (at: TestGateway, claimId: string) => () =>
+        run(at, 'ClaimEditorCredentialRefresh', 'granted', { claimId }),
+      refresh: (at: TestGateway, accessToken: string) => () =>
+        run(at, 'RefreshEditorCredential', 'version', { accessToken, refreshToken: 'next' }),
+      report: (at: TestGateway) => () =>
+        run(at, 'ReportEditorAuthFailure', 'applied', { reason: 'TOKEN_REVOKED' }),
+    };
+  }
 
-    expect(await runInOrder('refreshed', claim('mine'), claim('yours'))).toEqual([true, false]);
-    expect(await runInOrder('refreshed', refresh('first'), refresh('second'))).toEqual([
-      expect.stringContaining('-'),
-      'CONFLICT',
-    ]);
-    expect(await runInOrder('refreshed', claim('late'), report)).toEqual(['CONFLICT', false]);
+  test('is claimed once', async () => {
+    const { claim } = await prepare('claimed');
+    const claims = runInOrder('claimed', claim(gateway, 'mine'), claim(withChannel, 'yours'));
+    expect(await claims).toEqual([true, false]);
+  });
+
+  test('is refreshed once, and neither claimed nor reported after its refresh', async () => {
+    const version = expect.stringContaining('-');
+    const once = await prepare('once');
+    expect(
+      await runInOrder('once', once.refresh(gateway, 'first'), once.refresh(withChannel, 'second')),
+    ).toEqual([version, 'CONFLICT']);
+    const late = await prepare('late-claim');
+    expect(
+      await runInOrder('late-claim', late.refresh(gateway, 'first'), late.claim(withChannel, 'late')),
+    ).toEqual([version, 'CONFLICT']);
+    const reported = await prepare('reported');
+    expect(
+      await runInOrder('reported', reported.refresh(gateway, 'first'), reported.report(withChannel)),
+    ).toEqual([version, false]);
   });
 });

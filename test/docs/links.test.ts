@@ -64,7 +64,7 @@ test('every script and program in a command exists', () => {
   expect(commands.map(([, name = '']) => name).filter((name) => !(name in packageJson.scripts))).toEqual([]);
   const programs = linked
     .flatMap(readBlocks)
-    .flatMap(({ content }) => content.match(/src\/[\w/-]+\.ts/g) ?? []);
+    .flatMap(({ content }) => content.match(/(?<!\/)src\/[\w/-]+\.ts/g) ?? []);
   expect(programs.filter((path) => !existsSync(join(repository, path)))).toEqual([]);
 });
 

@@ -6,7 +6,7 @@ import { scopes } from '../../src/auth/scopes.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Context } from '../../src/context.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { createOutbox } from '../../src/delivery/queue.ts';
+import { createOutbox } from '../../src/delivery/outbox.ts';
 import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
 import type { Operation } from '../../src/graphql/operation.ts';
 import { compile, isCompilable } from '../../src/graphql/plugins/compiled-execution.ts';
@@ -94,6 +94,13 @@ function createOperation(query: string): Operation | undefined {
   return findOperation(schema, document, undefined);
 }
 
+/** Formats a reply. Fields of a query run at once, so the order of their errors is that in which they fail. */
+function format(result: Parameters<typeof maskResult>[0]): string {
+  const { reply, httpErrors } = maskResult(result, createFullContext());
+  const sort = (errors: readonly object[] = []) => errors.map((error) => JSON.stringify(error)).toSorted();
+  return JSON.stringify([{ ...reply, errors: sort(reply.errors) }, sort(httpErrors)]);
+}
+
 test('a compiled operation returns the same as the interpreted one, for queries over the whole schema', {
   timeout: 60_000,
 }, async () => {
@@ -119,9 +126,7 @@ test('a compiled operation returns the same as the interpreted one, for queries 
         }),
         compiled.query({}, createFullContext(), variables),
       ]);
-      expect(JSON.stringify(maskResult(found, createFullContext()))).toBe(
-        JSON.stringify(maskResult(expected, createFullContext())),
-      );
+      expect(format(found)).toBe(format(expected));
     }),
     { numRuns: 1000 },
   );

@@ -1,6 +1,10 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
 import type { TestDatabase } from './database.ts';
+import { eventually } from './eventually.ts';
+import { dismiss } from './inbox.ts';
 import { type Browser, createBrowser } from './push-service.ts';
-import { asMember, asPlatform } from './records.ts';
+import { asMember, asPlatform, publish } from './records.ts';
 
 type Gateway = { address: string };
 
@@ -56,6 +60,20 @@ export async function listStored({ sql }: TestDatabase, userId: string, id?: str
     [userId, id],
   );
   return rows.map(({ row }) => row);
+}
+
+/**
+ * Waits until a gateway with {@link unreachableProviders} that does not send has ended the deliveries that earlier changes
+ * made unwanted. It ends them in the order of the changes.
+ */
+export async function untilEnded(gateway: Gateway & { database: TestDatabase }): Promise<void> {
+  const userId = `last-${randomUUID()}`;
+  await putContact(gateway, userId, { chatMemberId: 'U-last' });
+  const { id } = await publish(gateway, userId);
+  await dismiss(gateway, userId, [id]);
+  await eventually(async () =>
+    expect(await listStored(gateway.database, userId)).toEqual(['chat cancelled settled']),
+  );
 }
 
 /** Makes the deliveries of a user due now. */

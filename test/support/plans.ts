@@ -95,7 +95,8 @@ function formatInputs(client: pg.ClientBase, { values }: Statement): string {
 
 function formatLiteral(value: unknown): string {
   const quote = (item: unknown) => (item === null ? 'null' : JSON.stringify(String(item)));
-  return Array.isArray(value) ? `{${value.map(quote).join(',')}}` : String(value);
+  if (Array.isArray(value)) return `{${value.map(quote).join(',')}}`;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 /** Returns how many records of a table or entries of its indexes a plan scanned. */

@@ -112,7 +112,10 @@ export const deletion: fc.Arbitrary<Command> = fc.constant({ type: 'deleteUser' 
 export class RequestModel {
   notifications: ModelNotification[] = [];
   events: string[] = [];
+  /** The number of changes of notifications. */
   revision = 0;
+  /** The number of resolutions up to a time, of which each moves the revision even if it matches nothing. */
+  marks = 0;
   readonly #resolvedUpTo = new Map<string, { minute: number; reason: string }>();
 
   find(id: string): ModelNotification | undefined {
@@ -201,8 +204,13 @@ export class RequestModel {
     const found = this.find(id);
     if (found?.status !== 'dismissed') return;
     const successor = this.notifications.find(
-      ({ task, kind, slot, status }) =>
-        status === 'active' && task === found.task && kind === found.kind && slot === found.slot,
+      ({ task, kind, slot, status, minute }, index) =>
+        task === found.task &&
+        kind === found.kind &&
+        slot === found.slot &&
+        (status === 'active' ||
+          minute > found.minute ||
+          (minute === found.minute && index > this.notifications.indexOf(found))),
     );
     if (!found.isResolved && successor !== undefined) {
       found.isResolved = true;
@@ -222,6 +230,7 @@ export class RequestModel {
       if (stored === undefined || upTo > stored.minute)
         this.#resolvedUpTo.set(`${task} ${kind}`, { minute: upTo, reason: given.toLowerCase() });
     }
+    this.marks += 1;
   }
 
   resolveById(id: string, given: string): void {
@@ -230,10 +239,11 @@ export class RequestModel {
   }
 
   deleteUser(): void {
-    const hasData = this.revision > 0 || this.#resolvedUpTo.size > 0;
+    const hasData = this.revision + this.marks > 0;
     this.notifications = [];
     this.#resolvedUpTo.clear();
     this.revision = 0;
+    this.marks = 0;
     if (hasData) this.events = ['user.deleted'];
   }
 

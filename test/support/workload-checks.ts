@@ -62,7 +62,8 @@ async function checkRevisions(
     'select notifications::int as reached from user_revision where user_id = $1',
     [userId],
   );
-  expect(user).toEqual({ reached: Math.max(...revisions) });
+  // Resolutions with `before` move the revision even if they match nothing.
+  expect(user?.reached).toBeGreaterThanOrEqual(Math.max(...revisions));
 }
 
 async function checkWorkspaces({ database, account }: Workload, userId: string): Promise<void> {
