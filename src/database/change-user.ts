@@ -1,11 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { QueryResultRow } from 'pg';
 import { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
 import type { Database } from './database.ts';
-import { holdWrites } from './pool.ts';
-import { type Bound, defineStatement, type Params, type Statement } from './statement.ts';
-import { begin, commit, lockUsers, rollback, sendOn } from './transaction.ts';
+import { type Bound, defineStatement, type Params, runStatement } from './statement.ts';
+import { type Run, transaction } from './transaction.ts';
 
 /*
  * A change of a user's records reads rows, decides by a pure function, and stores the decision by one statement, which
@@ -24,12 +22,6 @@ type Topic = 'notifications' | 'editorAuth';
 /** What a change reads first: the database's clock, and the user's epoch and revisions. A new user has no epoch. */
 export type KnownUser = Record<Topic, number> & { userId: string; epoch: string | null; at: Time };
 
-/** Sends a statement and returns its rows. Statements that are sent before one is awaited share a write to the socket. */
-export type Read = <Input, Row extends QueryResultRow>(
-  statement: Statement<Input, Row>,
-  input: Input,
-) => Promise<Row[]>;
-
 /** What is decided for a user. If there is `more`, the change goes on for the user, under the lock. */
 export type Decision<Changes, Result> = { changes: Changes; more?: boolean | undefined; result: Result };
 
@@ -39,7 +31,7 @@ type Store = Bound<{ isStored: boolean }>;
 /** A change. It may read and decide several times. */
 export type Change<Found, Changes, Result> = {
   /** Reads what the decisions for users depend on. */
-  read(read: Read, users: readonly string[]): Promise<Found>;
+  read(run: Run, users: readonly string[]): Promise<Found>;
   /** Decides for a user. @throws {GatewayError} if the change is refused */
   decide(found: Found, user: KnownUser): Decision<Changes, Result>;
   /** Returns the statement that stores what was decided; `undefined` if that is nothing. */
@@ -60,17 +52,18 @@ export async function changeUser<Found, Changes, Result>(
   return database.turns.take(userId, async (deadline) => {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       const known = await database.short.inOrder((query) =>
-        readAll(database, change, [userId], async ({ config, convertRows }) =>
-          convertRows(await query(config)),
-        ),
+        readAll(change, [userId], async (statement, input) => {
+          const { config, convertRows } = statement(database, input);
+          return convertRows(await query(config));
+        }),
       );
       const [decided] = decideAll(change, known);
       if (decided === undefined) throw new Error('The user was not read.');
       if (decided.more) break;
       const store = change.store([decided]);
       if (store === undefined) return [decided.result];
-      const { rows } = await database.changes.query<{ isStored: boolean }>(store.config);
-      if (rows[0]?.isStored) return [decided.result];
+      const [stored] = await runStatement(database, () => store, undefined);
+      if (stored?.isStored) return [decided.result];
       if (performance.now() > deadline) throw new Error('The change was not stored before the timeout.');
     }
     const [results = []] = await changeUsers(database, [userId], change);
@@ -87,46 +80,27 @@ export async function changeUsers<Found, Changes, Result>(
   users: readonly string[],
   change: Change<Found, Changes, Result>,
 ): Promise<Result[][]> {
-  const client = await database.changes.connect();
-  const results = new Map(users.map((userId): [string, Result[]] => [userId, []]));
-  try {
-    const sendHeld = holdWrites(client);
-    const locked = Promise.all([sendOn(client, begin), sendOn(client, lockUsers(database, { users }))]);
-    let reading = readAll(database, change, users, (statement) => sendOn(client, statement));
-    sendHeld();
-    await Promise.all([locked, reading]);
-    for (;;) {
-      const decided = decideAll(change, await reading);
+  return transaction(database, users, async (run) => {
+    const results = new Map(users.map((userId): [string, Result[]] => [userId, []]));
+    let remaining = users;
+    while (remaining.length > 0) {
+      const decided = decideAll(change, await readAll(change, remaining, run));
       const store = change.store(decided);
-      const [stored] = store ? await sendOn(client, store) : [{ isStored: true }];
+      const [stored] = store ? await run(() => store, undefined) : [{ isStored: true }];
       if (!stored?.isStored) throw new Error('The change was not stored in time although it held the lock.');
       for (const { user, result } of decided) results.get(user.userId)?.push(result);
-      const remaining = decided.filter(({ more }) => more).map(({ user }) => user.userId);
-      if (remaining.length === 0) break;
-      reading = readAll(database, change, remaining, (statement) => sendOn(client, statement));
+      remaining = decided.filter(({ more }) => more).map(({ user }) => user.userId);
     }
-    await sendOn(client, commit);
     return users.map((userId) => results.get(userId) ?? []);
-  } catch (error) {
-    await sendOn(client, rollback).catch(() => undefined);
-    throw error;
-  } finally {
-    client.release();
-  }
+  });
 }
 
-type Send = <Row extends QueryResultRow>(statement: Bound<Row>) => Promise<Row[]>;
-
 async function readAll<Found>(
-  database: Database,
   { read }: Pick<Change<Found, never, unknown>, 'read'>,
   users: readonly string[],
-  send: Send,
+  run: Run,
 ): Promise<{ found: Found; known: KnownUser[] }> {
-  const [rows, found] = await Promise.all([
-    send(findUsers(database, { users })),
-    read((statement, input) => send(statement(database, input)), users),
-  ]);
+  const [rows, found] = await Promise.all([run(findUsers, { users }), read(run, users)]);
   const known = rows.map(({ notifications, editorAuth, ...user }) => ({
     ...user,
     notifications: notifications ?? 0,

@@ -5,21 +5,19 @@ import { type Database, getKysely, type Tables } from './database.ts';
 import { holdWrites } from './pool.ts';
 import { type Bound, defineStatement, type Params, type Statement } from './statement.ts';
 
-/** Sends a statement of a change and returns its rows. */
+/** Sends a statement and returns its rows. Statements that are sent before one is awaited share a write to the socket. */
 export type Run = <Input, Row extends QueryResultRow>(
   statement: Statement<Input, Row>,
   input: Input,
 ) => Promise<Row[]>;
 
 /**
- * Changes records of users in one transaction, whose statements are sent in one write to the socket. The transaction
- * first locks the users' revisions, so changes of one user are serialized, and each statement of `work` sees all
- * earlier changes. `work` must send all its statements before it awaits one. If a statement fails, nothing is
- * committed. If all succeed, the change is committed, even if `work` rejects after that, for example because a record
- * does not exist.
+ * Changes records of users in one transaction, which first locks the users' revisions, so changes of one user are
+ * serialized, and each statement of `work` sees all earlier changes. It is committed if `work` resolves, and rolled back if
+ * that rejects. What `work` sends before it awaits is sent in one write with the lock.
  *
  * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
- * `runStatement`, which costs less. docs/decisions.md has the conditions ("One round trip per change").
+ * `runStatement`, which costs less. docs/decisions.md has the conditions ("Rules are written once, in TypeScript").
  */
 export async function transaction<Result>(
   database: Database,
@@ -27,78 +25,21 @@ export async function transaction<Result>(
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
   const client = await database.changes.connect();
-  try {
-    return await execute(database, client, [...new Set(users)], work);
-  } finally {
-    client.release();
-  }
-}
-
-async function execute<Result>(
-  database: Database,
-  client: PoolClient,
-  users: readonly string[],
-  work: (run: Run) => Promise<Result>,
-): Promise<Result> {
-  let failure: unknown;
-  let isOpen = true;
-
-  /** Sends a statement. The first error is kept, because later statements only fail as a result of it. */
-  const send = <Row extends QueryResultRow>(statement: Bound<Row>) =>
-    sendOn(client, statement).catch((error: unknown) => {
-      failure ??= error;
-      throw error;
-    });
-  const run: Run = (statement, input) => {
-    if (!isOpen) throw new Error('A change must send all its statements before it awaits one.');
-    return send(statement(database, input));
-  };
-
+  const run: Run = (statement, input) => sendOn(client, statement(database, input));
   const sendHeld = holdWrites(client);
-  const results: Promise<unknown>[] = [];
   try {
-    results.push(send(begin));
-    if (users.length > 0) results.push(run(lockUsers, { users }));
-    const result = work(run);
-    results.push(result, send(commit));
+    const begun = [
+      sendOn(client, begin),
+      users.length > 0 ? run(lockUsers, { users: [...new Set(users)] }) : [],
+    ];
+    const working = work(run);
     sendHeld();
-    isOpen = false;
-    await Promise.allSettled(results);
-    if (failure !== undefined) throw failure;
-    return await result;
-  } catch (error) {
-    if (!isOpen) throw error;
-    // `work` threw instead of returning a promise. The first statements are still in the buffer of the corked socket.
-    results.push(send(rollback));
-    sendHeld();
-    await Promise.allSettled(results);
-    throw error;
-  }
-}
-
-/**
- * Runs a statement and, in the same transaction, the statements that `work` sends for its rows. Like those of {@link
- * transaction}, they are sent in one write, so `work` must send all of them before it awaits one.
- */
-export async function findAndChange<Input, Found extends QueryResultRow, Result>(
-  database: Database,
-  find: Statement<Input, Found>,
-  input: Input,
-  work: (found: Found[], run: Run) => Promise<Result>,
-): Promise<Result> {
-  const client = await database.changes.connect();
-  try {
-    const [, found] = await Promise.all([sendOn(client, begin), sendOn(client, find(database, input))]);
-    const sendHeld = holdWrites(client);
-    const results = Promise.all([
-      work(found, (statement, given) => sendOn(client, statement(database, given))),
-      sendOn(client, commit),
-    ]);
-    sendHeld();
-    const [result] = await results;
+    const [result] = await Promise.all([working, ...begun]);
+    await sendOn(client, commit);
     return result;
   } catch (error) {
-    // Waits for what was sent, and ends the transaction unless that has.
+    sendHeld();
+    // Waits for what was sent.
     await sendOn(client, rollback).catch(() => undefined);
     throw error;
   } finally {
@@ -110,12 +51,12 @@ const toBound = (text: string): Bound<QueryResultRow> => ({
   config: { text },
   convertRows: (rows) => rows,
 });
-export const begin = toBound('begin');
-export const commit = toBound('commit');
-export const rollback = toBound('rollback');
+const begin = toBound('begin');
+const commit = toBound('commit');
+const rollback = toBound('rollback');
 
 /** Sends a statement on a connection, and returns its rows. */
-export function sendOn<Row extends QueryResultRow>(
+function sendOn<Row extends QueryResultRow>(
   client: PoolClient,
   { config, convertRows }: Bound<Row>,
 ): Promise<Row[]> {
@@ -127,7 +68,7 @@ export function sendOn<Row extends QueryResultRow>(
 }
 
 /** Locks the users of a transaction. */
-export const lockUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
+const lockUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
   lock(db, param('users', 'text[]')),
 );
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
-import { findAndChange } from '../database/transaction.ts';
+import { transaction } from '../database/transaction.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
 import type { CancelReason } from './delivery.enums.ts';
@@ -42,8 +42,8 @@ export function claimDue(
   maximum: number,
   choose: (due: readonly DueDelivery[]) => Choice,
 ): Promise<DeliveryData[]> {
-  return findAndChange(database, lockDue, { channel, maximum }, async (due, run) => {
-    const { chosen, later } = choose(due);
+  return transaction(database, [], async (run) => {
+    const { chosen, later } = choose(await run(lockDue, { channel, maximum }));
     const seconds = later.map((one) => one.seconds);
     const [, , claimed] = await Promise.all([
       later.length > 0 && run(postpone, { ...toKeys(later.map(({ delivery }) => delivery)), seconds }),

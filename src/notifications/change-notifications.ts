@@ -1,7 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type Change, changeUser, changeUsers, type Read } from '../database/change-user.ts';
+import { type Change, changeUser, changeUsers } from '../database/change-user.ts';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
+import type { Run } from '../database/transaction.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Outbox } from '../live/outbox.ts';
 import { type Moment, type State, stateProperties } from './lifecycle.ts';
@@ -12,7 +13,7 @@ export type NotificationDependencies = ChangeDependencies & { readonly outbox: O
 
 /** A change of notifications. The first revision that a decision gives is that of the moment. */
 export type NotificationChange<Found, Result> = {
-  read(read: Read, users: readonly string[]): Promise<Found>;
+  read(run: Run, users: readonly string[]): Promise<Found>;
   decide(found: Found, moment: Moment, userId: string): Changes & { result: Result; more?: boolean };
 };
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Read } from '../database/change-user.ts';
 import { defineStatement, defineVariants, type Params } from '../database/statement.ts';
+import type { Run } from '../database/transaction.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import { requestStates, type StoredRequestState } from './answers/answer.enums.ts';
@@ -41,7 +41,7 @@ export type FoundOfUser = {
 
 /** Reads what publishing drafts depends on, for each of their users. */
 export async function readKnown(
-  read: Read,
+  read: Run,
   drafts: readonly Draft[],
   providers: ReadonlySet<DeliveryChannel>,
 ): Promise<(userId: string) => FoundOfUser> {

@@ -119,7 +119,9 @@ test('an endpoint of another user moves to the one who registers it, and nothing
   await publish(gateway, 'first-user');
   await publish(gateway, 'second-user');
   expect(await listDeliveries('second-user')).toEqual({ [id]: 'pending null' });
-  expect(await listDeliveries('first-user')).toEqual({ [id]: 'cancelled target_removed' });
+  await eventually(async () =>
+    expect(await listDeliveries('first-user')).toEqual({ [id]: 'cancelled target_removed' }),
+  );
 });
 
 test('concurrent registrations of one endpoint by several users leave one', async () => {
