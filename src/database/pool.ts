@@ -29,9 +29,9 @@ const TIMER_ROUNDING_MS = 2;
 /**
  * The planner's settings for prepared statements, which find rows by indexes. Without the first two, PostgreSQL scans the
  * whole table in two cases: one user owns most of the table (even if the other conditions match no record), or the table
- * was small when the statement was prepared. For the same reason, joins look rows up one by one. No statement is long enough for JIT compilation to pay. A generic plan is as
- * good as a plan for the values. PostgreSQL would otherwise plan every page again, because only the values contain the
- * size of the page.
+ * was small when the statement was prepared. For the same reason, joins look rows up one by one. No statement is long
+ * enough for JIT compilation to pay. A generic plan is as good as a plan for the values. PostgreSQL would otherwise plan
+ * every page again, because only the values contain the size of the page.
  */
 const BY_INDEX = [
   'enable_seqscan=off',

@@ -11,12 +11,19 @@ const example = await readFile(join(repository, 'docs/adding-an-operation.md'), 
 /** A block of the worked example: a complete file, a diff of a file, or commands. */
 export type Block = { kind: string; path: string; content: string };
 
-/** The blocks of the worked example, in order. */
+/** The blocks of the worked example, in order. A diff is a block for each of its `@@ path` lines. */
 export function exampleBlocks(): Block[] {
-  return [...example.matchAll(/^(`{3,})(ts|diff|bash)(?: (\S+))?\n(.*?)^\1$/gms)].map(
-    ([, _fence, kind = '', path = '', content = '']) => ({ kind, path, content }),
+  const found = example.matchAll(/^(`{3,})(ts|diff|bash)(?: (\S+))?\n(.*?)^\1$/gms);
+  return [...found].flatMap(([, _fence, kind = '', path = '', content = '']) =>
+    kind === 'diff' ? readHunks(content) : { kind, path, content },
   );
 }
+
+const readHunks = (diff: string): Block[] =>
+  diff.split(/^(?=@@ )/m).map((hunk) => {
+    const [first = '', ...lines] = hunk.split('\n');
+    return { kind: 'diff', path: first.slice('@@ '.length), content: lines.join('\n') };
+  });
 
 /** Copies the repository, and links the installed packages. Its own packages are those of the copy. */
 export async function copyRepository(folder: string): Promise<void> {
