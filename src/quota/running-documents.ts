@@ -21,6 +21,9 @@ const MAX_LARGE_COST = 25_000;
 /** What the small ones, or the others, may cost together. Ten callers who read no reply leave room for further ones. */
 const MAX_OTHER_COST = 100_000;
 
+/** The number of small documents that read and format at once: as many as share a write to PostgreSQL. */
+const MAX_SMALL_READING = 8;
+
 /** How long a document waits. */
 const MAX_WAIT_MS = 10_000;
 
@@ -38,12 +41,12 @@ type Reply = { errors?: unknown; data?: object | null | undefined };
 /**
  * Limits what the documents cost whose records and replies are in memory at once. A document counts until its reply is
  * sent. Further ones wait in turn. Small documents, large ones and the others take turns among themselves, so that they
- * delay none of another kind. Those that are not small also read and format one at a time. Small ones read together:
+ * delay none of another kind. Those that are not small also read and format one at a time. A few small ones read together:
  * alone, each would wake the gateway and PostgreSQL for itself, which doubles what it costs.
  */
 export class RunningDocuments {
   readonly #large = new CostSemaphore(MAX_LARGE_COST, 1);
-  readonly #small = new CostSemaphore(MAX_OTHER_COST, Number.POSITIVE_INFINITY);
+  readonly #small = new CostSemaphore(MAX_OTHER_COST, MAX_SMALL_READING);
   readonly #others = new CostSemaphore(MAX_OTHER_COST, 1);
   #turn = Promise.resolve();
 
