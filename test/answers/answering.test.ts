@@ -248,7 +248,7 @@ describe('the first answer wins', () => {
     }
   });
 
-  test('of 24 answers at once over two gateways, one is stored, and all are told it within two seconds', async () => {
+  test('of 24 answers at once over two gateways, one is stored, and every caller receives it within two seconds', async () => {
     const other = await startTestGateway({}, gateway.database);
     onTestFinished(() => other.close());
     const { id } = await publish(gateway, 'concurrent');

@@ -9,7 +9,7 @@ import { settingsFor } from './gateway.ts';
 
 /* Publishing without a gateway, so that nothing but the called function changes a user's notifications. */
 
-/** Dependencies of changes that nobody is told of. `settings` add channels. */
+/** Dependencies of changes that are not announced. `settings` add channels. */
 export const dependenciesOf = (
   database: Database,
   settings: Record<string, string> = {},
