@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely';
-import { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
 import type { Database } from './database.ts';
 import { type Bound, defineStatement, type Params, runStatement } from './statement.ts';
@@ -175,13 +174,3 @@ export function moveRevisions({ param }: Params<Guard>, topic: Topic, isNew: boo
 
 /** Whether {@link moveRevisions} moved revisions, and in time. */
 export const isGuarded: RawBuilder<boolean> = sql`(select bool_and(is_timely) from guard)`;
-
-/** Formats rows as JSON with the table's columns as keys, for `json_populate_recordset`. */
-export function toJsonRows({ names }: Database, rows: readonly object[]): string {
-  const reveal = (value: unknown) => (value instanceof Secret ? value.reveal() : value);
-  return JSON.stringify(
-    rows.map((row) =>
-      Object.fromEntries(Object.entries(row).map(([name, value]) => [names.columnOf(name), reveal(value)])),
-    ),
-  );
-}

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { QueryConfig, QueryResultRow } from 'pg';
+import { Secret } from '../values/secret.ts';
 import type { Database, Tables } from './database.ts';
 
 /** Creates placeholders for the inputs of a statement. */
@@ -56,6 +57,16 @@ export async function runStatement<Input, Row extends QueryResultRow>(
   const { config, convertRows } = statement(database, input);
   const { rows } = await database.changes.query<Row>(config);
   return convertRows(rows);
+}
+
+/** Formats rows as JSON with the table's columns as keys, for `json_populate_recordset`. */
+export function toJsonRows({ names }: Database, rows: readonly object[]): string {
+  const reveal = (value: unknown) => (value instanceof Secret ? value.reveal() : value);
+  return JSON.stringify(
+    rows.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([name, value]) => [names.columnOf(name), reveal(value)])),
+    ),
+  );
 }
 
 /** A compiled statement. Its name is a hash of its text, so PostgreSQL prepares it once per connection. */

@@ -6,11 +6,13 @@ import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
 import type { CancelReason } from './delivery.enums.ts';
 import {
+  type DeliveryKeys,
   deliveryKey,
   findUnwantedReason,
   isUnfinished,
   keyProperties,
   selectWithTargets,
+  toKeys,
 } from './select-deliveries.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
@@ -67,26 +69,14 @@ const lockDue = defineStatement((db, { param }: Params<{ channel: DeliveryChanne
     .skipLocked(),
 );
 
-/** The keys of deliveries, as arrays of the same length. */
-type Keys = Readonly<Record<(typeof keyProperties)[number], readonly string[]>>;
-
-function toKeys(deliveries: readonly DueDelivery[]): Keys {
-  const list = (name: (typeof keyProperties)[number]) => deliveries.map((delivery) => delivery[name]);
-  return {
-    userId: list('userId'),
-    notificationId: list('notificationId'),
-    channel: list('channel'),
-    target: list('target'),
-  };
-}
-
-const unnestKeys = ({ param }: Params<Keys>) => sql.join(keyProperties.map((name) => param(name, 'text[]')));
+const unnestKeys = ({ param }: Params<DeliveryKeys>) =>
+  sql.join(keyProperties.map((name) => param(name, 'text[]')));
 
 /** Returns the condition that a delivery has one of the keys. */
-const hasKey = (params: Params<Keys>) =>
+const hasKey = (params: Params<DeliveryKeys>) =>
   sql<boolean>`(${sql.join(deliveryKey.map((name) => sql.ref(name)))}) in (select * from unnest(${unnestKeys(params)}))`;
 
-const claim = defineStatement((db, params: Params<Keys>) =>
+const claim = defineStatement((db, params: Params<DeliveryKeys>) =>
   db
     .updateTable('Delivery')
     .set((eb) => ({
@@ -102,7 +92,7 @@ const claim = defineStatement((db, params: Params<Keys>) =>
     .where(hasKey(params)),
 );
 
-const postpone = defineStatement((db, params: Params<Keys & { seconds: readonly number[] }>) => {
+const postpone = defineStatement((db, params: Params<DeliveryKeys & { seconds: readonly number[] }>) => {
   const names = keyProperties.map((name) => sql.ref(name));
   const later = sql<DueDelivery>`unnest(${unnestKeys(params)}, ${params.param('seconds', 'float8[]')})`;
   return db
@@ -118,7 +108,7 @@ const postpone = defineStatement((db, params: Params<Keys & { seconds: readonly 
 });
 
 /** Reads claimed deliveries with what they send, and whether they are still wanted. */
-const readClaimed = defineStatement((db, params: Params<Keys>) =>
+const readClaimed = defineStatement((db, params: Params<DeliveryKeys>) =>
   selectWithTargets(db)
     .select(claimProperties.map((name) => `Delivery.${name}` as const))
     .select([

@@ -2,7 +2,12 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { listTargets } from '../notifications/channel-decision.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
-import { defaultChannels, isChannelEnabled } from '../notifications/preferences/channels.ts';
+import {
+  type Channels,
+  defaultChannels,
+  isChannelEnabled,
+  toChannels,
+} from '../notifications/preferences/channels.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { CancelReason } from './delivery.enums.ts';
 
@@ -11,6 +16,20 @@ export const keyProperties = ['userId', 'notificationId', 'channel', 'target'] a
 
 /** The columns that identify a delivery. */
 export const deliveryKey = keyProperties.map((name) => `Delivery.${name}` as const);
+
+/** The keys of deliveries, as arrays of the same length. */
+export type DeliveryKeys = Readonly<Record<(typeof keyProperties)[number], readonly string[]>>;
+
+/** Returns the keys of deliveries. */
+export function toKeys(deliveries: readonly Record<(typeof keyProperties)[number], string>[]): DeliveryKeys {
+  const list = (name: (typeof keyProperties)[number]) => deliveries.map((delivery) => delivery[name]);
+  return {
+    userId: list('userId'),
+    notificationId: list('notificationId'),
+    channel: list('channel'),
+    target: list('target'),
+  };
+}
 
 /** The channels that can find a message again whose delivery is unknown ({@link Channel.find}). */
 export const searchableChannels: readonly DeliveryChannel[] = ['chat'];
@@ -54,7 +73,7 @@ export function selectWithTargets(db: Pick<Kysely<Tables>, 'selectFrom'>) {
 
 /** What decides whether a delivery is still wanted. Columns of missing rows are null. */
 type Wanted = { channel: DeliveryChannel; target: string; status: Notification['status'] | null } & {
-  [Name in 'emailEnabled' | 'pushEnabled' | 'chatDmEnabled']: boolean | null;
+  [Name in keyof Channels]: boolean | null;
 } & {
   [Name in 'email' | 'emailSuspendedAt' | 'chatMemberId' | 'chatSuspendedAt' | 'subscriptionId' | 'host']:
     | string
@@ -65,12 +84,7 @@ type Wanted = { channel: DeliveryChannel; target: string; status: Notification['
 export function findUnwantedReason(delivery: Wanted): CancelReason | null {
   const { channel, target, status, subscriptionId, host } = delivery;
   if (status !== 'active') return 'settled';
-  const channels = {
-    emailEnabled: delivery.emailEnabled ?? defaultChannels.emailEnabled,
-    pushEnabled: delivery.pushEnabled ?? defaultChannels.pushEnabled,
-    chatDmEnabled: delivery.chatDmEnabled ?? defaultChannels.chatDmEnabled,
-  };
-  if (!isChannelEnabled(channel, channels)) return 'channel_disabled';
+  if (!isChannelEnabled(channel, toChannels(delivery) ?? defaultChannels)) return 'channel_disabled';
   const subscriptions = subscriptionId === null ? [] : [{ id: subscriptionId, host: host ?? '' }];
   const isTarget = listTargets(delivery, subscriptions)[channel].some(({ id }) => id === target);
   return isTarget ? null : 'target_removed';

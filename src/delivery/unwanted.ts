@@ -3,11 +3,13 @@ import type { Database, Tables } from '../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import {
+  type DeliveryKeys,
   deliveryKey,
   findUnwantedReason,
   keyProperties,
   searchableChannels,
   selectWithTargets,
+  toKeys,
 } from './select-deliveries.ts';
 
 /** The maximum number of open deliveries that one statement reads. */
@@ -48,14 +50,8 @@ async function endThose(database: Database, open: readonly OpenDelivery[]): Prom
       : { ...delivery, reason };
   });
   if (unwanted.length === 0) return;
-  const list = <Name extends keyof (typeof unwanted)[number]>(name: Name) => unwanted.map((one) => one[name]);
-  await runStatement(database, endDeliveries, {
-    userId: list('userId'),
-    notificationId: list('notificationId'),
-    channel: list('channel'),
-    target: list('target'),
-    reason: list('reason'),
-  });
+  const reason = unwanted.map((delivery) => delivery.reason);
+  await runStatement(database, endDeliveries, { ...toKeys(unwanted), reason });
 }
 
 const selectOpen = (db: Kysely<Tables>) =>
@@ -89,7 +85,7 @@ const SEARCH_DELAY = sql.raw(`interval '10 s'`);
 const mustSearch = sql<boolean>`(${state} = 'pending' and ${ref('Delivery.mayBeDelivered')}
   and ${ref('Delivery.channel')} in (${sql.join(searchableChannels.map((channel) => sql.lit(channel)))}))`;
 
-type Unwanted = Readonly<Record<(typeof keyProperties)[number] | 'reason', readonly string[]>>;
+type Unwanted = DeliveryKeys & { readonly reason: readonly CancelReason[] };
 
 /**
  * Ends open deliveries by their keys, each for a reason. They are no longer open, with one exception:

@@ -9,7 +9,7 @@ import {
   moveRevisions,
 } from '../database/change-user.ts';
 import type { Database } from '../database/database.ts';
-import { type Bound, defineStatement, type Params, type Statement } from '../database/statement.ts';
+import { type Bound, defineStatement, defineVariants, type Params } from '../database/statement.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 import { latest, type Time } from '../values/time.ts';
@@ -67,13 +67,8 @@ type Input = Guard &
     replacedUntil: Time | null;
   };
 
-type Store = Statement<Input, { isStored: boolean }>;
-
-/** What a statement stores. */
-type Shape = { names: readonly string[]; isNewUser: boolean; isNewRow: boolean; isClaim: boolean };
-
-/** The statements by what they store. */
-const statements = new Map<string, Store>();
+/** What a statement depends on, besides the columns. */
+const shapes = ['isNewUser', 'isNewRow', 'isClaim'] as const;
 
 /** A change of a stored credential, or of none, and its time. */
 type StoredChange = CredentialChange & { stored: CredentialState | undefined; at: Time };
@@ -87,11 +82,9 @@ function bindStore(
   const guard = guardOf('editorAuth', [[user, isClaim ? 0 : 1]]);
   const times = { ...(!isClaim && { updatedAt: at }), ...(!stored && { createdAt: at }) };
   const given: Columns = { ...columns, ...times };
-  const shape = { names: Object.keys(given), isNewUser: isNew(guard), isNewRow: !stored, isClaim };
-  const key = JSON.stringify(shape);
-  const statement = statements.get(key) ?? defineStore(shape);
-  statements.set(key, statement);
-  return statement(database, {
+  const shape = { isNewUser: isNew(guard), isNewRow: !stored, isClaim };
+  const variant = store([...shapes.filter((name) => shape[name]), ...Object.keys(given)]);
+  return variant(database, {
     version,
     ...given,
     ...guard,
@@ -102,22 +95,23 @@ function bindStore(
 }
 
 /**
- * Defines the statement that stores columns, and an event if one is given, if the user's revision is the one that was read.
+ * The statement that stores columns, and an event if one is given, if the user's revision is the one that was read.
  * A claim does not move the revision, after which `accountEvents` would send a status that has not changed. Instead, the
  * statement compares the end of the claim that it replaces, because only claims read claims.
  */
-function defineStore({ names, isNewUser, isNewRow, isClaim }: Shape): Store {
-  return defineStatement((db, params: Params<Input & Record<string, unknown>>) => {
+const store = defineVariants<string, Input, { isStored: boolean }>(
+  (db, params: Params<Input & Record<string, unknown>>, parts) => {
+    const names = parts.filter((part) => !shapes.some((name) => name === part));
     const { param } = params;
     const table = sql.table('EditorCredential');
     const user = param('userId', 'text');
     const columns = sql.join(names.map((name) => sql.ref(name)));
     const values = sql.join(names.map((name) => param(name)));
     const isReplaced = sql`and ${sql.ref('claimedUntil')} is not distinct from ${param('replacedUntil', 'timestamptz')}`;
-    const store = isNewRow
+    const stored = parts.includes('isNewRow')
       ? sql`insert into ${table} (${sql.ref('userId')}, ${columns}) select ${user}, ${values} where ${isGuarded}`
       : sql`update ${table} set (${columns}) = row(${values})
-          where ${sql.ref('userId')} = ${user} ${isClaim ? isReplaced : sql``} and ${isGuarded}`;
+          where ${sql.ref('userId')} = ${user} ${parts.includes('isClaim') ? isReplaced : sql``} and ${isGuarded}`;
     const insertEvent = insertPlatformEvents(
       db,
       { type: param('event'), userId: user, credentialVersion: param('version'), at: param('updatedAt') },
@@ -125,8 +119,8 @@ function defineStore({ names, isNewUser, isNewRow, isClaim }: Shape): Store {
     );
     const query = sql<{
       isStored: boolean;
-    }>`with guard as (${moveRevisions(params, 'editorAuth', isNewUser)}),
-      stored as (${store} returning 1), event as (${insertEvent}) select exists (select from stored) as "isStored"`;
+    }>`with guard as (${moveRevisions(params, 'editorAuth', parts.includes('isNewUser'))}),
+      stored as (${stored} returning 1), event as (${insertEvent}) select exists (select from stored) as "isStored"`;
     return { compile: () => query.compile(db) };
-  });
-}
+  },
+);

@@ -4,17 +4,14 @@ import type { Run } from '../database/transaction.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import { requestStates, type StoredRequestState } from './answers/answer.enums.ts';
-import { readWhole, selectState, selectStates } from './change-notifications.ts';
+import { MAX_SETTLED, readWhole, selectState, selectStates } from './change-notifications.ts';
 import { listTargets, type Reach } from './channel-decision.ts';
 import type { State } from './lifecycle.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationKind, Resolution } from './notification.enums.ts';
 import { isInAnyState } from './notification-filter.ts';
-import type { Channels } from './preferences/channels.ts';
+import { type Channels, toChannels } from './preferences/channels.ts';
 import type { Draft, Known } from './publish.ts';
-
-/** The maximum number of notifications that one step settles. */
-export const MAX_SETTLED = 500;
 
 type SlotKey = Pick<Draft, 'userId' | 'taskId' | 'kind' | 'slot'>;
 
@@ -174,12 +171,6 @@ type FoundSlot = SlotKey & {
   resolvedUpTo: Time | null;
   resolution: Resolution | null;
 } & { [Name in keyof Channels]: boolean | null };
-
-/** Returns the channels of a stored preference. */
-function toChannels({ emailEnabled, pushEnabled, chatDmEnabled }: FoundSlot): Channels | undefined {
-  if (emailEnabled === null || pushEnabled === null || chatDmEnabled === null) return undefined;
-  return { emailEnabled, pushEnabled, chatDmEnabled };
-}
 
 /** Finds the newest `occurredAt` of slots, by the index of each state; the marks; and the preferences of the kinds. */
 const findSlots = defineStatement((db, params: Params<Keys & { states: readonly StoredRequestState[] }>) => {

@@ -6,10 +6,9 @@ import {
   isNew,
   type KnownUser,
   moveRevisions,
-  toJsonRows,
 } from '../database/change-user.ts';
 import type { Database, Tables } from '../database/database.ts';
-import { type Bound, defineVariants, type Params, param } from '../database/statement.ts';
+import { type Bound, defineVariants, type Params, param, toJsonRows } from '../database/statement.ts';
 import type { Event, Patch } from './lifecycle.ts';
 import { type Notification, NotificationSchema, type TaskResolution } from './notification.entity.ts';
 import type { QueuedDelivery } from './publish.ts';

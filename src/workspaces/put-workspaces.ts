@@ -1,10 +1,8 @@
 import { sql } from 'kysely';
-import type { EntityNames } from '../database/entity-names.ts';
-import { defineStatement, type Params } from '../database/statement.ts';
+import { defineStatement, type Params, toJsonRows } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
 import { announceRecords, type ChangeDependencies } from '../live/announcer.ts';
 import { incrementRevision } from '../revisions/revisions.ts';
-import { Secret } from '../values/secret.ts';
 import type { Workspace } from './workspace.entity.ts';
 
 /** A workspace as the platform reports it. */
@@ -20,7 +18,7 @@ export async function putWorkspaces(
   states: readonly WorkspaceState[],
 ): Promise<Workspace[]> {
   const stored = await transaction(database, [userId], (run) =>
-    run(storeNewer, { userId, states: toRows(states, database.names) }),
+    run(storeNewer, { userId, states: toJsonRows(database, states) }),
   );
   return announceRecords(announce, userId, 'workspaces', stored);
 }
@@ -44,18 +42,6 @@ const changeableProperties = [
   'updatedAt',
 ] as const satisfies readonly (keyof WorkspaceState)[];
 const stateProperties = ['id', ...changeableProperties] as const;
-
-/** Converts states to JSON rows with the table's columns as keys. */
-function toRows(states: readonly WorkspaceState[], names: EntityNames): string {
-  const keys = stateProperties.map((property) => [property, names.columnOf(property)] as const);
-  return JSON.stringify(
-    states.map((state) => Object.fromEntries(keys.map(([property, key]) => [key, reveal(state[property])]))),
-  );
-}
-
-function reveal<Value>(value: Value): Value | string {
-  return value instanceof Secret ? value.reveal() : value;
-}
 
 const workspaces = sql.table('Workspace');
 

@@ -10,6 +10,16 @@ export type Channels = Pick<NotificationPreference, (typeof properties)[Delivery
 /** The channels of a preference that is not stored. */
 export const defaultChannels: Channels = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
 
+/** Returns the channels of a preference that a statement left-joins; `undefined` if it is not stored. */
+export function toChannels({
+  emailEnabled,
+  pushEnabled,
+  chatDmEnabled,
+}: { [Name in keyof Channels]: boolean | null }): Channels | undefined {
+  if (emailEnabled === null || pushEnabled === null || chatDmEnabled === null) return undefined;
+  return { emailEnabled, pushEnabled, chatDmEnabled };
+}
+
 /** Whether a channel is enabled. */
 export function isChannelEnabled(channel: DeliveryChannel, channels: Channels): boolean {
   return channels[properties[channel]];
