@@ -78,6 +78,9 @@ function finish<Result>(
   return changed.map((steps) => steps.map(({ result }) => result));
 }
 
+/** The maximum number of notifications that one step settles. */
+export const MAX_SETTLED = 500;
+
 const { ref } = sql;
 
 const hasDefault = sql<boolean>`${ref('onExpiry')} is not null`;
@@ -103,16 +106,12 @@ export const readWhole = defineStatement((db, { param }: Params<{ userId: string
     .where('id', '=', param('id')),
 );
 
-/** Reads what rules know of notifications. The arrays have the same length. */
+/** Reads what rules know of notifications. */
 export const readByIds = defineStatement(
-  (db, { param }: Params<{ users: readonly string[]; ids: readonly string[] }>) => {
-    const found = selectState(sql`${sql.table('Notification')} as found
-    where ${ref('found.userId')} = key.owner and found.id between key.id and key.id
-    order by found.id limit 1`);
-    return selectStates(
+  (db, { param }: Params<{ userId: string; ids: readonly string[] }>) =>
+    selectStates(
       db,
-      sql`select found.* from unnest(${param('users', 'text[]')}, ${param('ids', 'text[]')}) as key (owner, id)
-      cross join lateral (${found}) as found`,
-    );
-  },
+      selectState(sql`${sql.table('Notification')}
+      where ${ref('userId')} = ${param('userId')} and id = any(${param('ids', 'text[]')}) order by id`),
+    ),
 );

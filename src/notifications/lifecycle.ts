@@ -101,12 +101,16 @@ const eventOf = (type: PlatformEventType, { id, taskId }: Pick<State, 'id' | 'ta
   taskId,
 });
 
-/** How a request is settled unless it has expired, and why the notification is resolved. */
-type Settlement = { state: 'answered' | 'withdrawn'; resolution: Resolution; answer?: Answer };
+/** How a request is settled, and why the notification is resolved. */
+type Settlement = {
+  state: 'answered' | 'expired' | 'withdrawn';
+  resolution: Resolution;
+  answer?: Answer;
+};
 
-/** Settles a notification: its open request, if it has one, and itself unless it is dismissed. */
+/** Settles a notification: its open request, by its expiry if that is due, and itself unless it is dismissed. */
 function settle(state: State, { at, revision }: Moment, given: Settlement): Step {
-  const expired: Settlement | { state: 'expired'; resolution: Resolution; answer?: Answer } = state.hasDefault
+  const expired: Settlement = state.hasDefault
     ? { state: 'answered', resolution: 'answered' }
     : { state: 'expired', resolution: 'expired' };
   const { state: settled, resolution, answer } = isDue(state, at) ? expired : given;
@@ -202,8 +206,16 @@ export function settleInOrder(
   return steps;
 }
 
-/** Returns what steps store. */
-export const toChanges = (steps: readonly Step[]) => ({
-  patches: steps.map(({ patch }) => patch),
-  events: steps.flatMap(({ event }) => event ?? []),
+/** Returns a notification after a change. */
+export function applyPatch(notification: Notification, patch: Patch | undefined): Notification {
+  if (patch === undefined) return notification;
+  const { answer = notification.answer, ...changed } = patch;
+  const takesDefault = changed.requestState === 'answered' && answer === null;
+  return { ...notification, ...changed, answer: takesDefault ? notification.onExpiry : answer };
+}
+
+/** Returns what steps store; `undefined` is a step that changes nothing. */
+export const toChanges = (steps: readonly (Step | undefined)[]) => ({
+  patches: steps.flatMap((step) => step?.patch ?? []),
+  events: steps.flatMap((step) => step?.event ?? []),
 });

@@ -10,11 +10,13 @@ import { asksUser, findAnswerExcess } from './answers/answer.ts';
 import {
   changeNotifications,
   changeNotificationsOfUsers,
+  MAX_SETTLED,
   type NotificationChange,
   type NotificationDependencies,
 } from './change-notifications.ts';
 import { listEnabled, listLeftToCaller } from './channel-decision.ts';
 import {
+  applyPatch,
   type Event,
   type Moment,
   type Patch,
@@ -26,16 +28,8 @@ import {
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import type { NotificationPayload } from './payload.ts';
-import {
-  applyPatch,
-  arrive,
-  type Draft,
-  isDeliverable,
-  type Known,
-  publish,
-  type QueuedDelivery,
-} from './publish.ts';
-import { type FoundOfUser, keyOf, MAX_SETTLED, readKnown } from './read-publications.ts';
+import { arrive, type Draft, isDeliverable, type Known, publish, type QueuedDelivery } from './publish.ts';
+import { type FoundOfUser, keyOf, readKnown } from './read-publications.ts';
 import { MAX_BYTES } from './task-budget.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
@@ -169,7 +163,7 @@ function publishAll(
   const known = new Map(states.map((state) => [state.id, state]));
   const stored = new Map(same);
   const newest = new Map<string, Time>();
-  const inserted = new Map<string, Notification>();
+  const inserted = new Set<string>();
   const patches = new Map<string, Patch>();
   const removed: string[] = [];
   const events: Event[] = [];
@@ -179,9 +173,7 @@ function publishAll(
     if (state !== undefined) known.set(patch.id, { ...state, ...patch });
     const notification = stored.get(patch.id);
     if (notification !== undefined) stored.set(patch.id, applyPatch(notification, patch));
-    const own = inserted.get(patch.id);
-    if (own !== undefined) inserted.set(patch.id, applyPatch(own, patch));
-    else patches.set(patch.id, patch);
+    if (!inserted.has(patch.id)) patches.set(patch.id, patch);
   };
   let next = revision;
   const created: boolean[] = [];
@@ -212,7 +204,7 @@ function publishAll(
     }
     deliveries.push(...published.deliveries);
     if (published.created) {
-      inserted.set(draft.id, notification);
+      inserted.add(draft.id);
       stored.set(draft.id, notification);
       known.set(draft.id, toState(notification));
       newest.set(key, latest(notification.occurredAt, last));
@@ -236,7 +228,7 @@ function publishAll(
   return {
     removed,
     patches: [...patches.values()],
-    inserted: [...inserted.values()],
+    inserted: [...stored.values()].filter(({ id }) => inserted.has(id)),
     events,
     // Later drafts may have superseded it.
     deliveries: deliveries.filter(({ notificationId }) => stored.get(notificationId)?.status === 'active'),

@@ -5,6 +5,7 @@ import { type DeliveryChannel, deliveryChannels } from '../values/delivery-chann
 import { addMilliseconds, latest, type Time } from '../values/time.ts';
 import { decideChannels, mayQueue, type Reach } from './channel-decision.ts';
 import {
+  applyPatch,
   type Event,
   expire,
   isUnsettled,
@@ -177,17 +178,9 @@ function repeat(known: Known, draft: Draft, same: Notification, moment: Moment):
     notification,
     created: false,
     removed: [],
-    ...toChanges(expired ? [expired] : []),
+    ...toChanges([expired]),
     deliveries: queueDeliveries(known, notification, moment.at),
   };
-}
-
-/** Returns a notification after a change. */
-export function applyPatch(notification: Notification, patch: Patch | undefined): Notification {
-  if (patch === undefined) return notification;
-  const { answer = notification.answer, ...changed } = patch;
-  const takesDefault = changed.requestState === 'answered' && answer === null;
-  return { ...notification, ...changed, answer: takesDefault ? notification.onExpiry : answer };
 }
 
 /** Whether a stored notification has the content of a draft. The order of keys in JSON does not matter. */

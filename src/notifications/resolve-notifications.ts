@@ -1,20 +1,21 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Tables } from '../database/database.ts';
+import { type RawBuilder, sql } from 'kysely';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { Time } from '../values/time.ts';
 import {
   changeNotifications,
+  MAX_SETTLED,
   type NotificationDependencies,
+  readByIds,
   selectState,
   selectStates,
 } from './change-notifications.ts';
-import { settleInOrder, toChanges, withdraw } from './lifecycle.ts';
+import { isUnsettled, settleInOrder, toChanges, withdraw } from './lifecycle.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
 
 /**
  * The notifications to resolve: by ID, of these only those of `ofTask` if it is set, or those of a task. `kinds` defaults
- * to all; `toolId` selects the plans and
- * questions with this tool ID; `occurredUpTo` selects those that occurred at or before it.
+ * to all; `toolId` selects the plans and questions with this tool ID; `occurredUpTo` selects those that occurred at or
+ * before it.
  */
 export type ResolveFilter =
   | { ids: readonly string[]; ofTask?: string | undefined }
@@ -24,9 +25,6 @@ export type ResolveFilter =
       toolId?: string | null | undefined;
       occurredUpTo?: Time | null | undefined;
     };
-
-/** The maximum number of notifications that one step settles. */
-const MAX_SETTLED = 500;
 
 /**
  * Resolves the active notifications of a user that match the filter, withdraws their open requests and those of dismissed
@@ -44,9 +42,11 @@ export async function resolveNotifications(
   const steps = await changeNotifications(dependencies, userId, {
     read: (read) =>
       'ids' in filter
-        ? read(findByIds, { userId, ids: filter.ids, ofTask: filter.ofTask ?? null })
+        ? read(readByIds, { userId, ids: filter.ids })
         : read(findOfTask, { userId, ...toTaskInput(filter) }),
-    decide(states, moment) {
+    decide(found, moment) {
+      const ofTask = 'ids' in filter ? filter.ofTask : undefined;
+      const states = found.filter((state) => isUnsettled(state) && (ofTask ?? state.taskId) === state.taskId);
       const resolved = settleInOrder(states.slice(0, MAX_SETTLED), moment, (state, at) =>
         withdraw(state, at, reason),
       );
@@ -79,17 +79,6 @@ const toTaskInput = ({ taskId, kinds, toolId = null, occurredUpTo = null }: Task
 const { ref } = sql;
 const open = sql`${ref('requestState')} = 'open'`;
 
-const findByIds = defineStatement(
-  (db, { param }: Params<{ userId: string; ids: readonly string[]; ofTask: string | null }>) => {
-    const ofTask = param('ofTask', 'text');
-    return selectOldest(
-      db,
-      selectOfUser(sql`${ref('userId')} = ${param('userId')} and id = any(${param('ids', 'text[]')})
-        and (status = 'active' or ${open}) and (${ofTask} is null or ${ref('taskId')} = ${ofTask}) order by id`),
-    );
-  },
-);
-
 /** The open ones and the active ones are found by different indexes. */
 const findOfTask = defineStatement(
   (db, { param }: Params<{ userId: string } & ReturnType<typeof toTaskInput>>) => {
@@ -97,19 +86,16 @@ const findOfTask = defineStatement(
     const matches = sql`${ref('userId')} = ${param('userId')} and ${ref('taskId')} = ${param('taskId')}
       and kind = any(${param('kinds', 'text[]')}) and (${toolId} is null or ${ref('toolId')} = ${toolId})
       and (${occurredUpTo} is null or ${ref('occurredAt')} <= ${occurredUpTo})`;
-    return selectOldest(
+    return selectStates(
       db,
       sql`(${selectOfUser(sql`${matches} and ${open} order by ${ref('byTask')}, kind`)})
         union all (${selectOfUser(sql`${matches} and status = 'active' and not ${open} order by kind, slot`)})`,
-    );
+    )
+      .orderBy('createdAt')
+      .orderBy('id')
+      .limit(sql.lit(MAX_SETTLED + 1));
   },
 );
 
 const selectOfUser = (condition: RawBuilder<unknown>) =>
   selectState(sql`${sql.table('Notification')} where ${condition}`);
-
-const selectOldest = (db: Kysely<Tables>, states: ReturnType<typeof selectState>) =>
-  selectStates(db, states)
-    .orderBy('createdAt')
-    .orderBy('id')
-    .limit(sql.lit(MAX_SETTLED + 1));

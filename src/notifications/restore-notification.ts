@@ -3,9 +3,8 @@ import { defineStatement, type Params } from '../database/statement.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { requestStates } from './answers/answer.enums.ts';
 import { changeNotifications, type NotificationDependencies, readWhole } from './change-notifications.ts';
-import { restore, type State, toChanges, toState } from './lifecycle.ts';
+import { applyPatch, restore, type State, toChanges, toState } from './lifecycle.ts';
 import type { Notification } from './notification.entity.ts';
-import { applyPatch } from './publish.ts';
 
 /**
  * Undoes the dismissal of a notification. It is active again, unless it was resolved, or a later notification of its slot
@@ -22,7 +21,7 @@ export async function restoreNotification(
     decide([[found], ofSlot], moment) {
       if (found === undefined) throw new NotFoundError();
       const step = restore(toState(found), moment, ofSlot);
-      return { ...toChanges(step ? [step] : []), result: applyPatch(found, step?.patch) };
+      return { ...toChanges([step]), result: applyPatch(found, step?.patch) };
     },
   });
   if (restored === undefined) throw new Error('A restored notification is returned.');

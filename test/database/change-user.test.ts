@@ -105,7 +105,7 @@ describe('what is read is not older than the revision', () => {
             if (attempts === 1) await publishPlans(other, user, { id: 'n-2' });
           };
           if (when === 'before') await overtake();
-          const states = await read(readByIds, { users: [user, user], ids: ['n-1', 'n-2'] });
+          const states = await read(readByIds, { userId: user, ids: ['n-1', 'n-2'] });
           if (when === 'after') await overtake();
           return states;
         },

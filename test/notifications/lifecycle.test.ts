@@ -4,6 +4,7 @@ import type { Answer } from '../../src/notifications/answers/answer.ts';
 import {
   acknowledge,
   answer,
+  applyPatch,
   expire,
   isUnsettled,
   type Moment,
@@ -15,7 +16,7 @@ import {
   withdraw,
 } from '../../src/notifications/lifecycle.ts';
 import type { Notification } from '../../src/notifications/notification.entity.ts';
-import { applyPatch, type Draft, type Known, publish } from '../../src/notifications/publish.ts';
+import { type Draft, type Known, publish } from '../../src/notifications/publish.ts';
 import { addMilliseconds, type Time } from '../../src/values/time.ts';
 
 const START: Time = '2026-01-05T08:00:00.000Z';

@@ -6,9 +6,17 @@ import {
   readByIds,
   readWhole,
 } from '../change-notifications.ts';
-import { acknowledge, answer, expire, isDue, settleInOrder, toChanges, toState } from '../lifecycle.ts';
+import {
+  acknowledge,
+  answer,
+  applyPatch,
+  expire,
+  isDue,
+  settleInOrder,
+  toChanges,
+  toState,
+} from '../lifecycle.ts';
 import type { Notification } from '../notification.entity.ts';
-import { applyPatch } from '../publish.ts';
 import type { AnswerVia, RequestState } from './answer.enums.ts';
 import {
   type Answer,
@@ -61,7 +69,7 @@ export async function answerNotification(
         : expire(toState(found), moment);
       const notification = applyPatch(found, step?.patch);
       const result = toResult(notification, answerId, given, path);
-      return { ...toChanges(step ? [step] : []), result: { ...result, isNew: result.isOwn && mayAnswer } };
+      return { ...toChanges([step]), result: { ...result, isNew: result.isOwn && mayAnswer } };
     },
   });
   if (result === undefined) throw new Error('An answer has a result.');
@@ -123,7 +131,7 @@ export async function acknowledgeAnswer(
       if (found === undefined) throw new NotFoundError();
       admit(found);
       const step = acknowledge(toState(found), moment, { ...receipt, at: moment.at });
-      return { ...toChanges(step ? [step] : []), result: applyPatch(found, step?.patch) };
+      return { ...toChanges([step]), result: applyPatch(found, step?.patch) };
     },
   });
   // An expiry without a default is stored all the same.
@@ -138,7 +146,7 @@ export async function storeExpiries(
   ids: readonly string[],
 ): Promise<void> {
   await changeNotifications(dependencies, userId, {
-    read: (read) => read(readByIds, { users: ids.map(() => userId), ids }),
+    read: (read) => read(readByIds, { userId, ids }),
     decide: (states, moment) => ({ ...toChanges(settleInOrder(states, moment, expire)), result: undefined }),
   });
 }
