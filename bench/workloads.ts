@@ -56,7 +56,7 @@ const planIdsOf = (lane: number, batch: string) => range(EACH).map((index) => `$
 export const workloads: Readonly<Record<string, Workload>> = {
   notifications: {
     title: '20 notifications over GraphQL',
-    peers: ['mercurius', 'apollo', 'node-http'],
+    peers: ['mercurius', 'mercurius-equipped', 'apollo', 'node-http'],
     requests: requestsOf('readers', (token) => graphql(token, 'Inbox', { first: 20 })),
   },
   workspaces: {

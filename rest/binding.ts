@@ -10,7 +10,8 @@ import {
 } from '../src/errors/gateway-errors.ts';
 import { type Path, summarizeIssues, type ValidationIssue, valueAt } from '../src/errors/issue.ts';
 import { toIssues } from '../src/errors/validation-issues.ts';
-import { asGatewayError } from '../src/graphql/plugins/masking.ts';
+import { asGatewayError } from '../src/graphql/errors.ts';
+import { requestQuery } from '../src/http/messages.ts';
 import { readJson } from '../src/http/read-json.ts';
 import { createQueryReader, type Query } from './query.ts';
 import { type ArgumentSource, type Binding, isSource, type Route } from './route.ts';
@@ -34,7 +35,7 @@ export function createReader(route: Route): (request: Request, context: Context)
   return async (request, context) => {
     const issues: ValidationIssue[] = [];
     const path = parsePathParameters(pathNames, request.path, issues);
-    const query = readQuery(request.query, issues);
+    const query = readQuery(requestQuery(request), issues);
     if (issues.length > 0) throw new BadRequestError(summarizeIssues(issues), issues);
     if (route.body === undefined) return { path, query, body: undefined };
     const body = await readJson(request, context);

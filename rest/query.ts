@@ -1,4 +1,3 @@
-import type { Request } from 'express';
 import { closestMatch } from 'leven';
 import { z } from 'zod';
 import type { ValidationIssue } from '../src/errors/issue.ts';
@@ -31,11 +30,11 @@ export function createQueryReader({ bind, paged, isExtension = false }: Route) {
   }));
   const declared: readonly QueryParameter[] = [...own, ...page];
   const names = declared.map(({ name }) => name);
-  return (sent: Request['query'], issues: ValidationIssue[]): Query => {
+  return (sent: URLSearchParams, issues: ValidationIssue[]): Query => {
     if (isExtension) issues.push(...findUnknown(names, sent));
     const query: Record<string, readonly string[]> = {};
     for (const parameter of declared) {
-      const values = [sent[parameter.name]].flat().filter((value) => typeof value === 'string');
+      const values = sent.getAll(parameter.name);
       if (values.length === 0) continue;
       issues.push(...findIssues(parameter, values));
       query[parameter.name] = [...new Set(values)];
@@ -44,19 +43,21 @@ export function createQueryReader({ bind, paged, isExtension = false }: Route) {
       issues.push({
         path: ['query', 'after'],
         message: 'must not be combined with offset',
-        value: sent.after,
+        value: query.after[0],
       });
     return query;
   };
 }
 
-function findUnknown(names: readonly string[], sent: Request['query']): ValidationIssue[] {
-  const unknown = Object.keys(sent).filter((name) => !names.includes(name));
+function findUnknown(names: readonly string[], sent: URLSearchParams): ValidationIssue[] {
+  const unknown = [...new Set(sent.keys())].filter((name) => !names.includes(name));
   return unknown.map((name) => {
     const nearest = closestMatch(name.toLowerCase().slice(0, MAX_COMPARED), names);
     const hint = nearest === undefined ? 'this path has none' : `the nearest is ${nearest}`;
     const message = `is not a known parameter; ${hint}`;
-    return { path: ['query', name], message, value: sent[name], unknownKeyCount: 1 };
+    const values = sent.getAll(name);
+    const value = values.length > 1 ? values : values[0];
+    return { path: ['query', name], message, value, unknownKeyCount: 1 };
   });
 }
 

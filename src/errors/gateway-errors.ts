@@ -4,7 +4,7 @@ import { summarizeIssues, type ValidationIssue } from './issue.ts';
 export const REDACTED = '[redacted]';
 
 /**
- * The HTTP status of every error code in REST; GraphQL adapts it in graphql/plugins/masking.ts. `GOING_AWAY` is sent only at the
+ * The HTTP status of every error code in REST; GraphQL adapts it in graphql/errors.ts. `GOING_AWAY` is sent only at the
  * end of live streams.
  */
 export const httpStatus = {

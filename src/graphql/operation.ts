@@ -1,38 +1,43 @@
 import {
   type DocumentNode,
   type FragmentDefinitionNode,
-  type GraphQLArgument,
-  type GraphQLInputField,
-  type GraphQLInputType,
   type GraphQLSchema,
-  getNamedType,
-  isInputObjectType,
-  isInputType,
+  getOperationAST,
   Kind,
   type OperationDefinitionNode,
   print,
-  separateOperations,
-  TypeInfo,
-  typeFromAST,
-  type ValueNode,
-  visit,
-  visitWithTypeInfo,
 } from 'graphql';
 import { requireAccess } from '../auth/access.ts';
-import type { Path } from '../errors/issue.ts';
+import { BadRequestError } from '../errors/gateway-errors.ts';
 import { FREE_COST } from '../quota/running-documents.ts';
 import { createMeter } from './document-limits.ts';
 import { type Fragment, findField, selectedFields } from './selected-fields.ts';
+import { findVariables } from './variables.ts';
 
 /** One operation of a valid document. */
 export type Operation = Readonly<ReturnType<typeof createOperation>>;
 
-/** Creates an operation of a valid document. */
-export function createOperation(
+/** The operations of the documents that are still in use. Yoga caches the documents. */
+const operations = new WeakMap<OperationDefinitionNode, Operation>();
+
+/**
+ * Finds the operation with a name in a valid document, or its only operation.
+ * @throws {BadRequestError} if there is no such operation, or if there are several and no name
+ */
+export function findOperation(
   schema: GraphQLSchema,
   document: DocumentNode,
-  node: OperationDefinitionNode,
-) {
+  name?: string | null,
+): Operation {
+  const node = getOperationAST(document, name);
+  if (!node) throw new BadRequestError('Could not determine what operation to execute.');
+  const operation = operations.get(node) ?? createOperation(schema, document, node);
+  operations.set(node, operation);
+  return operation;
+}
+
+/** Creates an operation of a valid document. */
+function createOperation(schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode) {
   const fragments = indexFragments(document);
   return {
     document,
@@ -92,66 +97,4 @@ type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 function indexFragments({ definitions }: DocumentNode): Fragments {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
   return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
-}
-
-/** A variable of an operation. */
-export type Variable = {
-  readonly name: string;
-  readonly type: GraphQLInputType;
-  readonly hasDefault: boolean;
-  /** The path of the first argument or input field that uses it. */
-  readonly path: Path;
-  /**
-   * The maximum length that this argument or input field declares for a list. A list in a `JSON` argument has none: only
-   * the maximum size of the request limits it.
-   */
-  readonly maxItems: number | undefined;
-};
-
-/** Finds the variables that an operation declares, and where the operation uses them. */
-function findVariables(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  { name: operationName, variableDefinitions = [] }: OperationDefinitionNode,
-): Variable[] {
-  if (variableDefinitions.length === 0) return [];
-  // Another operation of the document may use variables of the same names elsewhere.
-  const own = separateOperations(document)[operationName?.value ?? ''];
-  const uses = findUses(schema, own ?? document);
-  return variableDefinitions.flatMap(({ variable, type: typeNode, defaultValue }) => {
-    const name = variable.name.value;
-    const type = typeFromAST(schema, typeNode);
-    const use = uses.get(name) ?? { path: [name], maxItems: undefined };
-    return isInputType(type) ? [{ name, type, hasDefault: defaultValue !== undefined, ...use }] : [];
-  });
-}
-
-type Declaration = GraphQLArgument | GraphQLInputField;
-
-/** Finds the first use of each variable, by name. */
-function findUses(schema: GraphQLSchema, document: DocumentNode) {
-  const uses = new Map<string, Pick<Variable, 'path' | 'maxItems'>>();
-  const typeInfo = new TypeInfo(schema);
-  visit(
-    document,
-    visitWithTypeInfo(typeInfo, {
-      Argument: ({ name, value }) => visitValue(typeInfo.getArgument(), value, [name.value]),
-    }),
-  );
-  return uses;
-
-  /** Records the variables of a value. `input` is undefined within JSON, which declares no fields. */
-  function visitValue(input: Declaration | null | undefined, value: ValueNode, path: Path): void {
-    if (value.kind === Kind.VARIABLE && !uses.has(value.name.value)) {
-      uses.set(value.name.value, { path, maxItems: input?.extensions.maxItems });
-    } else if (value.kind === Kind.LIST) {
-      for (const [index, item] of value.values.entries()) visitValue(input, item, [...path, index]);
-    } else if (value.kind === Kind.OBJECT) {
-      const type = getNamedType(input?.type);
-      for (const { name, value: member } of value.fields) {
-        const field = isInputObjectType(type) ? type.getFields()[name.value] : undefined;
-        visitValue(field, member, [...path, name.value]);
-      }
-    }
-  }
 }

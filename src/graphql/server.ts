@@ -3,13 +3,12 @@ import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { ServerContext } from '../context.ts';
 import { sendText } from '../http/messages.ts';
+import { maskResult } from './errors.ts';
 import { createIntrospectionReplies } from './introspection-replies.ts';
-import { useAdmission } from './plugins/admission.ts';
 import { useCompiledExecution } from './plugins/compiled-execution.ts';
 import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
-import { useEventStream } from './plugins/event-stream.ts';
-import { maskResult, useMasking } from './plugins/masking.ts';
 import { useOperations } from './plugins/operations.ts';
+import { useReplies } from './plugins/replies.ts';
 import { resultTypes, useRequest } from './plugins/request.ts';
 
 /** The path of the GraphQL API. */
@@ -28,16 +27,14 @@ export function createGraphQLServer(schema: GraphQLSchema) {
       useRequest(),
       useDocuments(documents, replies),
       useOperations(replies),
-      useAdmission(),
       useCompiledExecution(),
-      useMasking(),
-      useEventStream(),
+      useReplies(),
     ],
     parserAndValidationCache: documents,
     graphqlEndpoint: GRAPHQL_PATH,
     // The body is limited where it is read.
     maxRequestBodySize: false,
-    // Replaced by `useMasking`, which also sees the errors of requests that were not executed.
+    // Replaced by `useReplies`, which also sees the errors of requests that were not executed.
     maskedErrors: false,
     graphiql: false,
     landingPage: false,

@@ -3,7 +3,7 @@ import { sendError } from '../../rest/errors.ts';
 import { createRestRouter, routes } from '../../rest/router.ts';
 import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
-import { reportError } from '../graphql/plugins/masking.ts';
+import { reportError } from '../graphql/errors.ts';
 import { resultTypes } from '../graphql/plugins/request.ts';
 import { createGraphQLServer, GRAPHQL_PATH, sendGraphQLError, serveGraphQL } from '../graphql/server.ts';
 import { createRouteNames, toPattern } from '../http/messages.ts';
@@ -27,7 +27,9 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   const { config, log, metrics, schemas, pageKey, unsubscribe } = services;
   const yoga = createGraphQLServer(schemas.graphql);
   const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
-  const app = express().disable('x-powered-by').set('query parser', 'simple');
+  const app = express().disable('x-powered-by');
+  // If there is a `request.query`, Yoga adds it to the URL, which it parses and prints again.
+  app.set('query parser', () => undefined);
 
   app.use(
     recordRequests(

@@ -14,7 +14,7 @@ import { toIssues } from '../../errors/validation-issues.ts';
 import { requestQuery } from '../../http/messages.ts';
 import { parseJson, readJson } from '../../http/read-json.ts';
 import { contextOf } from '../../server/caller.ts';
-import { asGatewayError, withStatus } from './masking.ts';
+import { asGatewayError, withStatus } from '../errors.ts';
 
 /**
  * Reads the parameters of a request, with the limits that REST bodies have too. Rejects a request whose reply the

@@ -2,15 +2,16 @@ import { once } from 'node:events';
 import type { Response } from 'express';
 import type { GatewayPlugin } from '../../context.ts';
 import { contextOf } from '../../server/caller.ts';
-import { maskResult, type OperationResult } from './masking.ts';
+import { maskResult, type OperationResult } from '../errors.ts';
 import { EVENT_STREAM } from './request.ts';
 
 /**
- * Sends subscriptions as server-sent events. It takes a stream before Yoga wraps it, because the wrappers keep Yoga's
- * objects of the request in memory and take time for each event. Yoga's own writer takes about 14 KiB more a subscriber,
- * and a timer each, and turns off the timeout by which clients that stop reading are disconnected.
+ * Masks the errors of all replies, also of requests that were not executed, and sends subscriptions as server-sent events.
+ * It takes a stream before Yoga wraps it, because the wrappers keep Yoga's objects of the request in memory and take time
+ * for each event. Yoga's own writer takes about 14 KiB more a subscriber, and a timer each, and turns off the timeout by
+ * which clients that stop reading are disconnected.
  */
-export function useEventStream(): GatewayPlugin {
+export function useReplies(): GatewayPlugin {
   const heartbeats = new Heartbeats();
   return {
     onSubscribe({ args: { contextValue } }) {
@@ -23,10 +24,22 @@ export function useEventStream(): GatewayPlugin {
         },
       };
     },
-    onResultProcess({ serverContext: { res }, setResultProcessor }) {
-      if (!res.headersSent && !res.closed) return;
-      // Not sent: the reply has begun.
-      setResultProcessor((_result, { Response }) => new Response(), EVENT_STREAM);
+    onResultProcess({ result, setResult, serverContext: { res }, setResultProcessor }) {
+      if (res.headersSent || res.closed) {
+        // Not sent: the reply has begun.
+        setResultProcessor((_result, { Response }) => new Response(), EVENT_STREAM);
+        return;
+      }
+      // The prepared reply to introspection is JSON.
+      if (Array.isArray(result) || Symbol.asyncIterator in result || result.stringify) return;
+      const context = contextOf(res);
+      const { reply, httpErrors } = maskResult(result, context);
+      const running = reply.data == null ? undefined : context.runningDocument;
+      const text = running ? running.format(reply) : JSON.stringify(reply);
+      // Yoga reads status and headers from the errors. It would serialize copies of them, without `locations`.
+      const show = (text: string) =>
+        setResult({ ...(httpErrors.length > 0 && { errors: httpErrors }), stringify: () => text });
+      return typeof text === 'string' ? show(text) : text.then(show);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { type ExecutionResult, GraphQLError, type SourceLocation } from 'graphql';
-import type { Context, GatewayPlugin } from '../../context.ts';
-import { createItemSerializer, type ErrorItem } from '../../errors/error-items.ts';
+import type { RequestRecord } from '../context.ts';
+import { createItemSerializer, type ErrorItem } from '../errors/error-items.ts';
 import {
   BadRequestError,
   ConflictError,
@@ -11,29 +11,9 @@ import {
   InternalError,
   RateLimitedError,
   ValidationError,
-} from '../../errors/gateway-errors.ts';
-import { logHiddenCause } from '../../log.ts';
-import { contextOf } from '../../server/caller.ts';
-import { toPublicMessage } from '../public-messages.ts';
-
-/** Masks the errors of all replies, also of requests that were not executed. */
-export function useMasking(): GatewayPlugin {
-  return {
-    onResultProcess({ result, setResult, serverContext: { res } }) {
-      if (Array.isArray(result) || Symbol.asyncIterator in result) return;
-      // The prepared reply to introspection.
-      if (result.stringify) return;
-      const context = contextOf(res);
-      const { reply, httpErrors } = maskResult(result, context);
-      const running = reply.data == null ? undefined : context.runningDocument;
-      const text = running ? running.format(reply) : JSON.stringify(reply);
-      // Yoga reads status and headers from the errors. It would serialize copies of them, without `locations`.
-      const show = (text: string) =>
-        setResult({ ...(httpErrors.length > 0 && { errors: httpErrors }), stringify: () => text });
-      return typeof text === 'string' ? show(text) : text.then(show);
-    },
-  };
-}
+} from '../errors/gateway-errors.ts';
+import { logHiddenCause } from '../log.ts';
+import { toPublicMessage } from './public-messages.ts';
 
 /**
  * Converts anything thrown to an error that callers of both APIs may see. Messages of libraries are replaced, because
@@ -68,7 +48,7 @@ const ARGUMENT_MESSAGES: Readonly<Record<string, string>> = {
 };
 
 /** Where the errors of a request are reported. */
-type ReportTo = Pick<Context, 'log' | 'failures'>;
+type ReportTo = Pick<RequestRecord, 'log' | 'failures'>;
 
 /** Returns the error that the caller sees, and logs the rest. The first one of a request is kept for the metrics. */
 export function reportError(error: unknown, { log, failures }: ReportTo): GatewayError {
