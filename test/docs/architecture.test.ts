@@ -50,7 +50,7 @@ describe('rest/ and src/openapi/', () => {
   test('import values only from some packages and modules of src/, and otherwise only types of src/', () => {
     const packages = /^(express|graphql|leven|zod|node:.*)$/;
     const files =
-      /^(rest\/.*|src\/(openapi|errors|http)\/.*|src\/server\/caller\.ts|src\/graphql\/plugins\/masking\.ts|src\/auth\/access\.ts|src\/values\/(constraints|cursor|text)\.ts|.*\.(enums|graphql)\.ts)$/;
+      /^(rest\/.*|src\/(openapi|errors|http)\/.*|src\/server\/caller\.ts|src\/graphql\/errors\.ts|src\/auth\/access\.ts|src\/values\/(constraints|cursor|text)\.ts|.*\.(enums|graphql)\.ts)$/;
     expect(
       forbidden(isRest, ({ to, typeOnly }) =>
         to.startsWith('src/') || to.startsWith('rest/') ? typeOnly || files.test(to) : packages.test(to),

@@ -1,8 +1,8 @@
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { useGateway } from '../support/gateway.ts';
 import { rest } from '../support/client.ts';
+import { useGateway } from '../support/gateway.ts';
 import { asMember, publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
@@ -31,22 +31,30 @@ afterAll(() => session.disconnect());
 async function takeFiles(): Promise<ReadonlySet<string>> {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const own = result.filter(({ url }) => /^(src|rest)\//.test(url.replace(REPOSITORY, '')));
-  const called = own.filter(({ functions }) => functions.some(({ ranges: [whole] }) => (whole?.count ?? 0) > 0));
+  const called = own.filter(({ functions }) =>
+    functions.some(({ ranges: [whole] }) => (whole?.count ?? 0) > 0),
+  );
   return new Set(called.map(({ url }) => fileURLToPath(url).replace(fileURLToPath(REPOSITORY), '')));
 }
 
-const INBOX = 'query ($first: Int) { notifications(first: $first) { nodes { ... on UserNotification { id title } } } }';
+const INBOX =
+  'query ($first: Int) { notifications(first: $first) { nodes { ... on UserNotification { id title } } } }';
 
 test.each<[string, number, (index: number) => Promise<unknown>]>([
-  ['a list', 0, () => asMember(gateway, 'alice', INBOX, { first: 20 })],
+  ['a list', 43, () => asMember(gateway, 'alice', INBOX, { first: 20 })],
   [
     'a dismissal',
-    0,
-    async (index) => rest(gateway, 'POST', `/user/notifications/n-${index}/dismiss`, { token: await member('alice') }),
+    38,
+    async (index) =>
+      rest(gateway, 'POST', `/user/notifications/n-${index}/dismiss`, { token: await member('alice') }),
   ],
-  ['GET /editor/auth', 0, async () => rest(gateway, 'GET', '/editor/auth', { token: await member('alice') })],
-  ['a publication', 0, (index) => publish(gateway, 'bob', 'task_failed', { id: `n-${index}` })],
-])('%s passes through %i files', async (_name, expected, send) => {
+  [
+    'GET /editor/auth',
+    30,
+    async () => rest(gateway, 'GET', '/editor/auth', { token: await member('alice') }),
+  ],
+  ['a publication', 54, (index) => publish(gateway, 'bob', 'task_failed', { id: `n-${index}` })],
+])('%s passes through at most %i files', async (_name, most, send) => {
   for (let index = 0; index < WARM_UP; index += 1) await send(index);
   await takeFiles();
   let files: ReadonlySet<string> | undefined;
@@ -55,5 +63,7 @@ test.each<[string, number, (index: number) => Promise<unknown>]>([
     const found = await takeFiles();
     files = files?.intersection(found) ?? found;
   }
-  expect([...(files ?? [])].toSorted()).toHaveLength(expected);
+  const passed = [...(files ?? [])].toSorted();
+  expect(passed.length).toBeGreaterThan(10);
+  expect(passed.length, passed.join('\n')).toBeLessThanOrEqual(most);
 });

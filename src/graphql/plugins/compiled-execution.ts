@@ -1,10 +1,4 @@
-import {
-  type ExecutionArgs,
-  type ExecutionResult,
-  execute,
-  type GraphQLSchema,
-  subscribe,
-} from 'graphql';
+import { type ExecutionArgs, type ExecutionResult, execute, type GraphQLSchema, subscribe } from 'graphql';
 import type { CompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
 import type { GatewayPlugin, RootValue } from '../../context.ts';
