@@ -97,7 +97,7 @@ function readSource(source: ArgumentSource, bodyShape: z.ZodObject | undefined):
       return ({ path }) => path[name];
     case 'query':
       return source.shape instanceof z.ZodEnum
-        ? ({ query }) => query[name]?.map((word) => word.toUpperCase())
+        ? ({ query }) => (query[name] ?? source.otherwise)?.map((word) => word.toUpperCase())
         : ({ query }) => query[name]?.[0];
     case 'body': {
       const shape = bodyShape?.shape[name];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answerVias, planDecisions } from '../src/notifications/answers/answer.enums.ts';
+import { answerVias, planDecisions, receiptOutcomes } from '../src/notifications/answers/answer.enums.ts';
 import { answerNotificationField } from '../src/notifications/answers/answer-notification.graphql.ts';
 import {
   dismissNotificationField,
@@ -13,10 +13,14 @@ import {
 } from '../src/notifications/notification.enums.ts';
 import { notificationCountsField } from '../src/notifications/notification-counts.graphql.ts';
 import { notificationField, notificationsField } from '../src/notifications/notifications.graphql.ts';
+import {
+  restoreNotificationField,
+  restoreNotificationsField,
+} from '../src/notifications/restore-notifications.graphql.ts';
 import { contentSizeNote, idSchema } from '../src/values/constraints.ts';
 import { isId } from '../src/values/text.ts';
 import { body, path, query, type Route } from './route.ts';
-import { nullableText, optionalText, timestamp, toPascalCase, variant } from './wire.ts';
+import { besideRecord, nullableText, optionalText, timestamp, toPascalCase, variant } from './wire.ts';
 
 const text = () => z.string().min(1);
 
@@ -167,11 +171,32 @@ const dismissedList = z
     notifications: z
       .array(notification)
       .describe('The notifications that this request dismissed, oldest first.'),
+    undo_token: nullableText(
+      'Undoes this request, in "Restore several notifications". `null` if it dismissed none.',
+    ),
   })
   .meta({
     id: 'DismissNotificationsReply',
     description: 'Response body of "Dismiss several notifications".',
   });
+
+const restoredList = z
+  .strictObject({
+    restored_count: z.int().describe('The number of notifications that this request restored.'),
+    notifications: z
+      .array(notification)
+      .describe('The notifications that this request restored, oldest first: at most 100.'),
+  })
+  .meta({
+    id: 'RestoreNotificationsReply',
+    description: 'Response body of "Restore several notifications".',
+  });
+
+const ids = z
+  .array(z.string().meta({ ...idSchema.meta() }))
+  .min(1, 'must have at least 1 item')
+  .max(100)
+  .describe("The notifications' IDs, 1 to 100.");
 
 const planAnswer = {
   decision: z.enum(planDecisions).meta({
@@ -230,6 +255,46 @@ const answer = z
     description: 'The answer to a request. Has exactly one of `plan`, `questions` and `reply`.',
   });
 
+const requestState = z.enum(['open', 'answered', 'expired', 'withdrawn']).meta({
+  id: 'RequestState',
+  description: 'The state of a request. A state other than `open` is final.',
+});
+
+/** The `Request` of GraphQL. */
+const request = z
+  .strictObject({
+    state: requestState,
+    expires_at: timestamp
+      .nullable()
+      .describe('Timestamp at which an open request expires. `null` if it does not.'),
+    on_expiry: answer
+      .nullable()
+      .describe('The answer that the request has if it expires. `null` if it then has none.'),
+    answer: answer.nullable().describe('The answer. `null` unless the state is `answered`.'),
+    receipt: z
+      .strictObject({
+        outcome: z.enum(receiptOutcomes).describe('Whether the task could use the answer.'),
+        message: nullableText('An explanation for the user. `null` if there is none.'),
+        at: timestamp.describe('Timestamp of the receipt.'),
+      })
+      .meta({ id: 'AnswerReceipt', description: 'What the task did with the answer.' })
+      .nullable()
+      .describe('What the task did with the answer. `null` as long as it has not said so.'),
+  })
+  .meta({ id: 'Request', description: 'What a notification asks its user for.' });
+
+const besideNotification = (request: z.ZodType) =>
+  besideRecord('notification', 'UserNotification', { notification, request });
+
+const withRequest = besideNotification(
+  request.nullable().describe('What the notification asks its user for. `null` if it asks for nothing.'),
+).meta({ id: 'NotificationReply', description: 'Response body of "Get a notification".' });
+
+const requestOfUser = besideNotification(request.describe('What the notification asks its user for.')).meta({
+  id: 'NotificationRequest',
+  description: 'A notification that asks for an answer, and its request.',
+});
+
 const settled = z.strictObject({
   state: z.enum(['answered', 'expired', 'withdrawn']),
   settled_at: timestamp,
@@ -272,6 +337,11 @@ export const notifications: readonly Route[] = [
           'Filter by status. Can be repeated. Defaults to all statuses.',
         ),
         kinds: query('kind', notificationKind, 'Filter by kind. Can be repeated. Defaults to all kinds.'),
+        requestStates: query(
+          'request_state',
+          requestState,
+          'Filter by the state of the request. Can be repeated. Defaults to all notifications, with or without a request.',
+        ),
       },
     },
     paged: { isId, pageSize: 20 },
@@ -284,14 +354,38 @@ export const notifications: readonly Route[] = [
   },
   {
     method: 'get',
+    path: '/user/requests',
+    field: notificationsField,
+    operationId: 'requests',
+    tag: 'Notifications',
+    isExtension: true,
+    summary: 'List requests',
+    description:
+      "Returns the caller's notifications that ask for an answer, dismissed or not, each with its request. The order is that " +
+      'of "List notifications".',
+    bind: {
+      filter: {
+        requestStates: query(
+          'state',
+          requestState,
+          'Filter by the state of the request. Can be repeated. Defaults to all states.',
+          requestState.options,
+        ),
+      },
+    },
+    paged: { isId, pageSize: 6 },
+    reply: { name: 'requests', from: 'nodes', shape: z.array(requestOfUser), description: 'The requests.' },
+  },
+  {
+    method: 'get',
     path: '/user/notifications/{id}',
     field: notificationField,
     tag: 'Notifications',
     isExtension: true,
     summary: 'Get a notification',
-    description: "Returns one of the caller's notifications.",
+    description: "Returns one of the caller's notifications and, beside it, its request.",
     bind: { id: path('id', "The notification's ID.") },
-    reply: { name: 'notification', shape: notification, description: 'The notification.' },
+    reply: { shape: withRequest, description: 'The notification and its request.' },
   },
   {
     method: 'get',
@@ -315,16 +409,53 @@ export const notifications: readonly Route[] = [
       "Dismisses notifications, whatever their status. Unknown IDs, IDs of other users' notifications and IDs of " +
       'dismissed notifications are ignored.',
     body: z
-      .strictObject({
-        ids: z
-          .array(z.string().meta({ ...idSchema.meta() }))
-          .min(1, 'must have at least 1 item')
-          .max(100)
-          .describe("The notifications' IDs, 1 to 100."),
-      })
+      .strictObject({ ids })
       .meta({ id: 'NotificationsDismissal', description: 'The notifications to dismiss.' }),
     bind: { input: { ids: body('ids') } },
     reply: { shape: dismissedList, description: 'The dismissed notifications.' },
+  },
+  {
+    method: 'post',
+    path: '/user/notifications/{id}/restore',
+    field: restoreNotificationField,
+    tag: 'Notifications',
+    isExtension: true,
+    summary: 'Restore a notification',
+    description:
+      'Undoes the dismissal of a notification. It is active again, unless it was resolved, or a later notification of its ' +
+      'task and kind has taken its place meanwhile; it is then resolved. If it is not dismissed, nothing changes.',
+    bind: { input: { id: path('id', "The notification's ID.") } },
+    reply: {
+      name: 'notification',
+      from: 'notification',
+      shape: notification,
+      description: 'The restored notification.',
+    },
+  },
+  {
+    method: 'post',
+    path: '/user/notifications/restore',
+    field: restoreNotificationsField,
+    tag: 'Notifications',
+    isExtension: true,
+    summary: 'Restore several notifications',
+    description:
+      'Undoes dismissals, each as "Restore a notification" does. Unknown IDs, IDs of other users\' notifications and IDs of ' +
+      'notifications that are not dismissed are ignored. If a request with `undo_token` fails, it may have restored some ' +
+      'notifications, and the same request restores the others.',
+    body: z
+      .strictObject({
+        ids: ids.optional(),
+        undo_token: optionalText(
+          'The `undo_token` of "Dismiss several notifications", or of `dismissNotifications` in GraphQL, for all that it dismissed.',
+        ),
+      })
+      .meta({
+        id: 'NotificationsRestoration',
+        description: 'The notifications to restore: exactly one of `ids` and `undo_token`.',
+      }),
+    bind: { input: { ids: body('ids'), undoToken: body('undo_token') } },
+    reply: { shape: restoredList, description: 'The restored notifications.' },
   },
   {
     method: 'post',

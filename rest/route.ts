@@ -71,7 +71,7 @@ export type QueryShape = z.ZodEnum | z.ZodString;
 /** Where an argument comes from. */
 export type ArgumentSource =
   | { from: 'path'; name: string; description: string }
-  | { from: 'query'; name: string; shape: QueryShape; description: string }
+  | { from: 'query'; name: string; shape: QueryShape; description: string; otherwise?: readonly string[] }
   | { from: 'body'; name: string };
 
 /** The sources of the arguments, nested as the arguments are. */
@@ -82,9 +82,14 @@ export function path(name: string, description: string): ArgumentSource {
   return { from: 'path', name, description };
 }
 
-/** A query parameter. A parameter whose values are an enum can be repeated. */
-export function query(name: string, shape: QueryShape, description: string): ArgumentSource {
-  return { from: 'query', name, shape, description };
+/** A query parameter. A parameter whose values are an enum can be repeated, and has the values `otherwise` if omitted. */
+export function query(
+  name: string,
+  shape: QueryShape,
+  description: string,
+  otherwise?: readonly string[],
+): ArgumentSource {
+  return { from: 'query', name, shape, description, ...(otherwise && { otherwise }) };
 }
 
 /** A property of the body. */

@@ -16,6 +16,14 @@ export function variant<Shape extends z.ZodRawShape>(typeName: string, shape: Sh
   return z.strictObject(shape).register(typeNames, { typeName });
 }
 
+/** The property that is the record itself, and the record's GraphQL interface, of a {@link besideRecord} shape. */
+const besides = z.registry<{ record: string; type: string }>();
+
+/** The shape of a record and, beside it, of fields of it: `{ notification, request }`. The record's own shape is closed. */
+export function besideRecord<Shape extends z.ZodRawShape>(record: string, type: string, shape: Shape) {
+  return z.strictObject(shape).register(besides, { record, type });
+}
+
 /** A timestamp, as every field returns it. */
 export const timestamp = z.iso.datetime().meta({
   id: 'Timestamp',
@@ -103,15 +111,20 @@ export function toPascalCase(name: string): string {
 export function toSelection(shape: z.core.$ZodType): string {
   const inner = unwrap(shape);
   if (inner instanceof z.ZodArray) return toSelection(inner.element);
-  if (!isUnion(inner)) return isStrictObject(inner) ? `{ ${toFields(inner).join(' ')} }` : '';
+  const beside = besides.get(inner);
+  if (beside && isStrictObject(inner)) {
+    const { [beside.record]: record, ...others } = inner.shape;
+    return `${toSelection(record).slice(0, -1)}... on ${beside.type} { ${toFields(others).join(' ')} } }`;
+  }
+  if (!isUnion(inner)) return isStrictObject(inner) ? `{ ${toFields(inner.shape).join(' ')} }` : '';
   const fields = inner.options.map(
-    (option) => `... on ${typeNames.get(option)?.typeName} { ${toFields(option).join(' ')} }`,
+    (option) => `... on ${typeNames.get(option)?.typeName} { ${toFields(option.shape).join(' ')} }`,
   );
   return `{ ${fields.join(' ')} }`;
 }
 
-function toFields(object: z.ZodObject): string[] {
-  return Object.entries(object.shape).map(([name, shape]) => {
+function toFields(shape: z.ZodRawShape): string[] {
+  return Object.entries(shape).map(([name, shape]) => {
     const field = toCamelCase(name);
     const alias = field === name ? '' : `${name}: `;
     return `${alias}${field} ${toSelection(shape)}`.trim();
@@ -142,7 +155,9 @@ function createNonNullSerializer(shape: z.core.$ZodType): Serialize {
   }
   if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return createEnumSerializer(shape);
   if (isUnion(shape)) return createUnionSerializer(shape);
-  return isStrictObject(shape) ? createObjectSerializer(shape) : identity;
+  if (!isStrictObject(shape)) return identity;
+  const beside = besides.get(shape);
+  return beside ? createBesideSerializer(beside.record, shape.shape) : createObjectSerializer(shape);
 }
 
 function createEnumSerializer(shape: z.core.$ZodType): Serialize {
@@ -162,6 +177,18 @@ function createObjectSerializer({ shape }: z.ZodObject): Serialize {
       else if (value[condition.property] !== condition.value) value[name] = undefined;
     }
     return value;
+  };
+}
+
+function createBesideSerializer(record: string, { [record]: own, ...others }: z.ZodRawShape): Serialize {
+  if (own === undefined) throw new Error(`A shape has no property ${record}.`);
+  const serialize = createSerializer(own);
+  const fields = Object.entries(others).map(([name, field]) => [name, createSerializer(field)] as const);
+  return (value) => {
+    if (!isRecord(value)) return value;
+    const beside = fields.map(([name, serialize]) => [name, serialize(value[name])]);
+    for (const [name] of fields) value[name] = undefined;
+    return { [record]: serialize(value), ...Object.fromEntries(beside) };
   };
 }
 

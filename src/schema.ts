@@ -25,6 +25,7 @@ import './notifications/notifications.graphql.ts';
 import './notifications/platform-notifications.graphql.ts';
 import './notifications/publish-notifications.graphql.ts';
 import './notifications/resolve-notifications.graphql.ts';
+import './notifications/restore-notifications.graphql.ts';
 import './notifications/preferences/preferences.graphql.ts';
 import './platform-feed/platform-feed.graphql.ts';
 import './statistics/statistics.graphql.ts';

@@ -50,6 +50,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/user/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List requests
+         * @description Returns the caller's notifications that ask for an answer, dismissed or not, each with its request. The order is that of "List notifications".
+         *
+         *     Requires the scope `account:read`. Counts against the rate limit for reads.
+         *
+         *     This operation is an extension: the specification does not define it.
+         */
+        get: operations["requests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user/notifications/{id}": {
         parameters: {
             query?: never;
@@ -59,7 +83,7 @@ export interface paths {
         };
         /**
          * Get a notification
-         * @description Returns one of the caller's notifications.
+         * @description Returns one of the caller's notifications and, beside it, its request.
          *
          *     Requires the scope `account:read`. Counts against the rate limit for reads.
          *
@@ -116,6 +140,54 @@ export interface paths {
          *     This operation is an extension: the specification does not define it.
          */
         post: operations["dismissNotifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/user/notifications/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a notification
+         * @description Undoes the dismissal of a notification. It is active again, unless it was resolved, or a later notification of its task and kind has taken its place meanwhile; it is then resolved. If it is not dismissed, nothing changes.
+         *
+         *     Requires the scope `account:write`. Counts against the rate limit for writes.
+         *
+         *     This operation is an extension: the specification does not define it.
+         */
+        post: operations["restoreNotification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/user/notifications/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore several notifications
+         * @description Undoes dismissals, each as "Restore a notification" does. Unknown IDs, IDs of other users' notifications and IDs of notifications that are not dismissed are ignored. If a request with `undo_token` fails, it may have restored some notifications, and the same request restores the others.
+         *
+         *     Requires the scope `account:write`. Counts against the rate limit for writes.
+         *
+         *     This operation is an extension: the specification does not define it.
+         */
+        post: operations["restoreNotifications"];
         delete?: never;
         options?: never;
         head?: never;
@@ -515,10 +587,100 @@ export interface components {
             /** @description The notifications. */
             notifications: components["schemas"]["Notification"][];
         };
+        /** @description Response body of "List requests". */
+        RequestsReply: {
+            /** @description The requests. */
+            requests: components["schemas"]["NotificationRequest"][];
+        };
+        /** @description A notification that asks for an answer, and its request. */
+        NotificationRequest: {
+            notification: components["schemas"]["Notification"];
+            /** @description What the notification asks its user for. */
+            request: components["schemas"]["Request"];
+        };
+        /**
+         * @description The state of a request. A state other than `open` is final.
+         * @enum {string}
+         */
+        RequestState: "open" | "answered" | "expired" | "withdrawn";
+        /** @description The answer to a request. Has exactly one of `plan`, `questions` and `reply`. */
+        Answer: {
+            /** @description The answer's ID, which the client generated. `null` if the request expired and had this default. */
+            answer_id: string | null;
+            /** @description The decision about a plan. Omitted for other requests. */
+            plan?: components["schemas"]["PlanAnswer"];
+            /** @description The answers to all questions, in their order. Omitted for other requests. */
+            questions?: components["schemas"]["QuestionAnswer"][];
+            /** @description The reply to the task's response. Omitted for other requests. */
+            reply?: components["schemas"]["ReplyAnswer"];
+            /** @description The ID of the user who answered. `null` for a default. */
+            by: string | null;
+            /**
+             * @description How the answer was given: over GraphQL, over REST, or by the default that the request had when it expired.
+             * @enum {string}
+             */
+            via: "graphql" | "rest" | "default";
+            /** @description Timestamp of the answer. */
+            answered_at: components["schemas"]["Timestamp"];
+        };
+        /** @description A decision about a plan. */
+        PlanAnswer: {
+            decision: components["schemas"]["PlanDecision"];
+            /** @description What the task should consider. `null` if nothing was given. */
+            feedback: string | null;
+        };
+        /**
+         * @description What the user decides about the plan. `approve`: the task may carry it out. `request_changes`: the task should ask again with another plan. `reject`: the task must not carry it out.
+         * @enum {string}
+         */
+        PlanDecision: "approve" | "request_changes" | "reject";
+        /** @description The answer to one question. */
+        QuestionAnswer: {
+            /** @description The index of the question, from 0. */
+            index: number;
+            /** @description The indexes of the chosen options, from 0. */
+            options: number[];
+            /** @description An answer that is not among the options. `null` if there is none. */
+            other: string | null;
+            /** @description The text of the question. */
+            question: string;
+            /** @description The labels of the chosen options. */
+            labels: string[];
+        };
+        /** @description A reply to the task's response. */
+        ReplyAnswer: {
+            /** @description The reply. At most 10,000 characters. */
+            text: string;
+        };
+        /** @description What the task did with the answer. */
+        AnswerReceipt: {
+            /**
+             * @description Whether the task could use the answer.
+             * @enum {string}
+             */
+            outcome: "accepted" | "refused";
+            /** @description An explanation for the user. `null` if there is none. */
+            message: string | null;
+            /** @description Timestamp of the receipt. */
+            at: components["schemas"]["Timestamp"];
+        };
+        /** @description What a notification asks its user for. */
+        Request: {
+            state: components["schemas"]["RequestState"];
+            /** @description Timestamp at which an open request expires. `null` if it does not. */
+            expires_at: components["schemas"]["Timestamp"] | null;
+            /** @description The answer that the request has if it expires. `null` if it then has none. */
+            on_expiry: components["schemas"]["Answer"] | null;
+            /** @description The answer. `null` unless the state is `answered`. */
+            answer: components["schemas"]["Answer"] | null;
+            /** @description What the task did with the answer. `null` as long as it has not said so. */
+            receipt: components["schemas"]["AnswerReceipt"] | null;
+        };
         /** @description Response body of "Get a notification". */
         NotificationReply: {
-            /** @description The notification. */
             notification: components["schemas"]["Notification"];
+            /** @description What the notification asks its user for. `null` if it asks for nothing. */
+            request: components["schemas"]["Request"] | null;
         };
         /** @description Counts of a user's active notifications. */
         NotificationCounts: {
@@ -549,6 +711,27 @@ export interface components {
             dismissed_count: number;
             /** @description The notifications that this request dismissed, oldest first. */
             notifications: components["schemas"]["Notification"][];
+            /** @description Undoes this request, in "Restore several notifications". `null` if it dismissed none. */
+            undo_token: string | null;
+        };
+        /** @description Response body of "Restore a notification". */
+        RestoreNotificationReply: {
+            /** @description The restored notification. */
+            notification: components["schemas"]["Notification"];
+        };
+        /** @description The notifications to restore: exactly one of `ids` and `undo_token`. */
+        NotificationsRestoration: {
+            /** @description The notifications' IDs, 1 to 100. */
+            ids?: string[];
+            /** @description The `undo_token` of "Dismiss several notifications", or of `dismissNotifications` in GraphQL, for all that it dismissed. */
+            undo_token?: string;
+        };
+        /** @description Response body of "Restore several notifications". */
+        RestoreNotificationsReply: {
+            /** @description The number of notifications that this request restored. */
+            restored_count: number;
+            /** @description The notifications that this request restored, oldest first: at most 100. */
+            notifications: components["schemas"]["Notification"][];
         };
         /** @description An answer: exactly one of `plan`, `questions` and `reply`. At most 64 KiB (65,536 bytes) as JSON in UTF-8, without spaces. */
         AnswerInput: {
@@ -567,11 +750,6 @@ export interface components {
             /** @description What the task should consider. `null` if nothing was given. */
             feedback?: string | null;
         };
-        /**
-         * @description What the user decides about the plan. `approve`: the task may carry it out. `request_changes`: the task should ask again with another plan. `reject`: the task must not carry it out.
-         * @enum {string}
-         */
-        PlanDecision: "approve" | "request_changes" | "reject";
         /** @description The answer to one question. */
         QuestionAnswerInput: {
             /** @description The index of the question, from 0. */
@@ -581,54 +759,10 @@ export interface components {
             /** @description An answer that is not among the options. `null` if there is none. */
             other?: string | null;
         };
-        /** @description A reply to the task's response. */
-        ReplyAnswer: {
-            /** @description The reply. At most 10,000 characters. */
-            text: string;
-        };
         /** @description Response body of "Answer a notification". */
         AnswerNotificationReply: {
             /** @description The stored answer. */
             answer: components["schemas"]["Answer"];
-        };
-        /** @description A decision about a plan. */
-        PlanAnswer: {
-            decision: components["schemas"]["PlanDecision"];
-            /** @description What the task should consider. `null` if nothing was given. */
-            feedback: string | null;
-        };
-        /** @description The answer to one question. */
-        QuestionAnswer: {
-            /** @description The index of the question, from 0. */
-            index: number;
-            /** @description The indexes of the chosen options, from 0. */
-            options: number[];
-            /** @description An answer that is not among the options. `null` if there is none. */
-            other: string | null;
-            /** @description The text of the question. */
-            question: string;
-            /** @description The labels of the chosen options. */
-            labels: string[];
-        };
-        /** @description The answer to a request. Has exactly one of `plan`, `questions` and `reply`. */
-        Answer: {
-            /** @description The answer's ID, which the client generated. `null` if the request expired and had this default. */
-            answer_id: string | null;
-            /** @description The decision about a plan. Omitted for other requests. */
-            plan?: components["schemas"]["PlanAnswer"];
-            /** @description The answers to all questions, in their order. Omitted for other requests. */
-            questions?: components["schemas"]["QuestionAnswer"][];
-            /** @description The reply to the task's response. Omitted for other requests. */
-            reply?: components["schemas"]["ReplyAnswer"];
-            /** @description The ID of the user who answered. `null` for a default. */
-            by: string | null;
-            /**
-             * @description How the answer was given: over GraphQL, over REST, or by the default that the request had when it expired.
-             * @enum {string}
-             */
-            via: "graphql" | "rest" | "default";
-            /** @description Timestamp of the answer. */
-            answered_at: components["schemas"]["Timestamp"];
         };
         /** @description Changes of notification preferences. */
         NotificationPreferencesUpdate: {
@@ -972,6 +1106,8 @@ export interface operations {
                 status?: components["schemas"]["NotificationStatus"][];
                 /** @description Filter by kind. Can be repeated. Defaults to all kinds. */
                 kind?: components["schemas"]["NotificationKind"][];
+                /** @description Filter by the state of the request. Can be repeated. Defaults to all notifications, with or without a request. */
+                request_state?: components["schemas"]["RequestState"][];
                 /** @description The maximum number of records to return. Defaults to all. */
                 limit?: components["parameters"]["Limit"];
                 /** @description The number of records to skip. Records that leave the list or its filter meanwhile move the others; `after` does not skip any. */
@@ -1055,6 +1191,94 @@ export interface operations {
             };
         };
     };
+    requests: {
+        parameters: {
+            query?: {
+                /** @description Filter by the state of the request. Can be repeated. Defaults to all states. */
+                state?: components["schemas"]["RequestState"][];
+                /** @description The maximum number of records to return. Defaults to all. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The number of records to skip. Records that leave the list or its filter meanwhile move the others; `after` does not skip any. */
+                offset?: components["parameters"]["Offset"];
+                /** @description A cursor: returns only records after it. It comes from the `Link` of the previous page. Cannot be combined with `offset`. */
+                after?: components["parameters"]["After"];
+            };
+            header?: {
+                /** @description An `ETag` from an earlier response. If the list is unchanged, the response is 304. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The requests. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    ETag: components["headers"]["ETag"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestsReply"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `forbidden`: The token lacks the required scope. */
+            403: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
     notification: {
         parameters: {
             query?: never;
@@ -1067,7 +1291,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The notification. */
+            /** @description The notification and its request. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1244,6 +1468,184 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DismissNotificationsReply"];
+                };
+            };
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `forbidden`: The token lacks the required scope. */
+            403: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    restoreNotification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The notification's ID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The restored notification. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RestoreNotificationReply"];
+                };
+            };
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `forbidden`: The token lacks the required scope. */
+            403: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `not_found`: The record does not exist or belongs to another user. The body is the same for both. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit is exceeded, or the unfinished bodies of the caller have 2 MiB. Retry after the number of seconds in `Retry-After`. */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    restoreNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NotificationsRestoration"];
+            };
+        };
+        responses: {
+            /** @description The restored notifications. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RestoreNotificationsReply"];
                 };
             };
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */

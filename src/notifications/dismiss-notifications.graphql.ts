@@ -3,12 +3,17 @@ import { builder } from '../graphql/builder.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { readBySubfields, reads } from '../graphql/selected-fields.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
-import { type DismissFilter, dismissNotification, dismissNotifications } from './dismiss-notifications.ts';
+import {
+  type Dismissed,
+  type DismissFilter,
+  dismissNotification,
+  dismissNotifications,
+} from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { changedList, NotificationUnion, readForReply, replyLimit } from './notification-type.graphql.ts';
 import type { SelectedNotification } from './notifications.ts';
-import { restoreNotification } from './restore-notification.ts';
+import { formatUndoToken } from './undo-token.ts';
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
   description: 'The notification to dismiss.',
@@ -61,6 +66,11 @@ const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
       description: 'Filter by project. Defaults to all projects. An empty list selects none.',
       validate: { ...maxItems(100), items: idRule },
     }),
+    openRequests: t.boolean({
+      required: true,
+      defaultValue: false,
+      description: 'Whether notifications with an open request are dismissed, too. The requests stay open.',
+    }),
     upTo: t.string({
       required: true,
       description:
@@ -85,10 +95,10 @@ const DismissNotificationsInput = builder.inputType('DismissNotificationsInput',
   }),
 });
 
-/** The notifications that were dismissed. */
-type Dismissed = { readonly ids: string[]; readonly notifications: readonly SelectedNotification[] };
+/** What was dismissed, and the notifications to return. */
+type Payload = Dismissed & { readonly notifications: readonly SelectedNotification[] };
 
-const DismissNotificationsPayload = builder.objectRef<Dismissed>('DismissNotificationsPayload').implement({
+const DismissNotificationsPayload = builder.objectRef<Payload>('DismissNotificationsPayload').implement({
   description: 'Result of dismissing notifications.',
   fields: (t) => ({
     dismissedCount: t.int({
@@ -101,6 +111,13 @@ const DismissNotificationsPayload = builder.objectRef<Dismissed>('DismissNotific
       type: [NotificationUnion],
       description: `The notifications that this call dismissed, oldest first: ${replyLimit}. Notifications that were dismissed before are omitted.`,
       extensions: { ...readBySubfields, ...changedList },
+    }),
+    undoToken: t.string({
+      nullable: true,
+      description:
+        'Undoes this call, in `restoreNotifications`, however many notifications it dismissed. `null` if it dismissed none.',
+      extensions: reads(),
+      resolve: ({ dismissal }) => dismissal && formatUndoToken(dismissal),
     }),
   }),
 });
@@ -124,8 +141,8 @@ builder.mutationField(dismissNotificationsField, (t) =>
       const { viewer } = context;
       const chosen = filter ? toSeenFilter(filter) : { ids: ids ?? [] };
       const dismissed = await dismissNotifications(context, viewer.userId, chosen);
-      const notifications = await readForReply(context, viewer.userId, dismissed, info);
-      return { ids: dismissed, notifications };
+      const notifications = await readForReply(context, viewer.userId, dismissed.ids, info);
+      return { ...dismissed, notifications };
     },
   }),
 );
@@ -133,45 +150,8 @@ builder.mutationField(dismissNotificationsField, (t) =>
 function toSeenFilter({
   kinds = null,
   projectIds = null,
+  openRequests,
   upTo,
 }: typeof DismissFilterInput.$inferInput): DismissFilter {
-  return { kinds, projectIds, upTo: parseEventCursor(upTo, ['input', 'filter', 'upTo']) };
+  return { kinds, projectIds, openRequests, upTo: parseEventCursor(upTo, ['input', 'filter', 'upTo']) };
 }
-
-const RestoreNotificationInput = builder.inputType('RestoreNotificationInput', {
-  description: 'The notification to restore.',
-  fields: (t) => ({ id: t.id({ required: true, description: "The notification's ID." }) }),
-});
-
-const RestoreNotificationPayload = builder
-  .objectRef<{ notification: Notification }>('RestoreNotificationPayload')
-  .implement({
-    description: 'Result of restoring a notification.',
-    fields: (t) => ({
-      notification: t.expose('notification', {
-        type: NotificationUnion,
-        description: 'The restored notification.',
-      }),
-    }),
-  });
-
-builder.mutationField('restoreNotification', (t) =>
-  t.field({
-    access: accountWrite,
-    type: RestoreNotificationPayload,
-    nullable: true,
-    description:
-      'Undoes the dismissal of a notification. It is active again, unless it was resolved, or a later notification of its task and kind has taken its place meanwhile; it is then resolved. If it is not dismissed, nothing changes.',
-    args: {
-      input: t.arg({
-        type: RestoreNotificationInput,
-        required: true,
-        description: 'The notification to restore.',
-      }),
-    },
-    resolve: async (_root, { input }, context) => {
-      const notification = await restoreNotification(context, context.viewer.userId, input.id);
-      return { notification };
-    },
-  }),
-);

@@ -1,4 +1,11 @@
-import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import {
+  type Expression,
+  type ExpressionBuilder,
+  type Kysely,
+  type RawBuilder,
+  type SqlBool,
+  sql,
+} from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../database/statement.ts';
 import { lockExisting, transaction } from '../database/transaction.ts';
@@ -11,7 +18,9 @@ import type { Time } from '../values/time.ts';
 import type { NotificationDependencies } from './change-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
+import { isOpenRequest } from './notification-filter.ts';
 import { findNotification } from './notifications.ts';
+import type { Dismissal } from './undo-token.ts';
 
 /** The second attempt sees every notification that was committed during the first. */
 const MAX_ATTEMPTS = 2;
@@ -41,7 +50,8 @@ export async function dismissNotification(
 }
 
 /** The time of a dismissal: the database's clock, but not before the last change, even if clocks differ. */
-const dismissalTime = sql<Time>`greatest(date_trunc('milliseconds', clock_timestamp()), ${sql.ref('updatedAt')})`;
+const dismissalTime = (lastChange: RawBuilder<unknown>) =>
+  sql<Time>`greatest(date_trunc('milliseconds', clock_timestamp()), ${lastChange})`;
 
 /**
  * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. The
@@ -76,8 +86,8 @@ const dismiss = defineStatement((db, params: Params<EventInput & { id: string }>
     .set((eb) => ({
       status: 'dismissed',
       revision: eb.ref('incremented.revision'),
-      dismissedAt: dismissalTime,
-      updatedAt: dismissalTime,
+      dismissedAt: dismissalTime(sql.ref('updatedAt')),
+      updatedAt: dismissalTime(sql.ref('updatedAt')),
     }))
     .where('userId', '=', param('userId'))
     .where('id', '=', param('id'))
@@ -90,31 +100,40 @@ export type DismissFilter =
   | {
       kinds: readonly NotificationKind[] | null;
       projectIds: readonly string[] | null;
+      openRequests: boolean;
       /** The last change that the client has received. A cursor of another epoch dismisses nothing. */
       upTo: EventCursor;
     };
 
+/** The IDs of notifications that one call dismissed, oldest first, and what undoes that; `undefined` if there are none. */
+export type Dismissed = { ids: string[]; dismissal: Dismissal | undefined };
+
 /**
- * Dismisses notifications and returns the IDs of the changed notifications. Ignores unknown IDs and the IDs of another
- * user's notifications.
+ * Dismisses notifications and returns those that it changed. Ignores unknown IDs and the IDs of another user's
+ * notifications.
  */
 export async function dismissNotifications(
   { database, announce, outbox }: NotificationDependencies,
   userId: string,
   filter: DismissFilter,
-): Promise<string[]> {
+): Promise<Dismissed> {
   const dismissed = await transaction(database, [userId], (run) => {
     if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids });
-    const { kinds, projectIds, upTo } = filter;
-    return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectIds, ...upTo });
+    const { kinds, upTo, ...rest } = filter;
+    return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, ...rest, ...upTo });
   });
   if (dismissed.length > 0) outbox.note([userId]);
-  return announceRecords(announce, userId, 'notifications', dismissed).map(({ id }) => id);
+  const records = announceRecords(announce, userId, 'notifications', dismissed);
+  const [first] = records;
+  return {
+    ids: records.map(({ id }) => id),
+    dismissal: first && { revision: first.revision - 1, dismissedAt: first.at },
+  };
 }
 
 /**
- * Dismisses notifications of a user, each with a revision of its own, in the order of creation. The caller must have locked
- * the user's row of `UserRevision`.
+ * Dismisses notifications of a user at one time, each with a revision of its own, in the order of creation. The caller must
+ * have locked the user's row of `UserRevision`.
  */
 function dismissAll(
   db: Kysely<Tables>,
@@ -126,24 +145,27 @@ function dismissAll(
     .with('numbered', (db) =>
       db
         .selectFrom('Notification')
-        .select(['id', 'taskId'])
+        .select(['id', 'taskId', 'updatedAt'])
         .select(sql<number>`row_number() over (order by ${sql.ref('createdAt')}, id)`.as('place'))
         .where('userId', '=', param('userId'))
         .where(condition),
     )
     .with('incremented', (db) => incrementRevision(db, 'notifications', 'numbered', param('userId')))
+    .with('dismissal', (db) =>
+      db.selectFrom('numbered').select(dismissalTime(sql`max(${sql.ref('updatedAt')})`).as('at')),
+    )
     .with('events', (db) => recordEvents(db, params, ['numbered', sql`'notification.dismissed'`]))
     .updateTable('Notification')
-    .from(['numbered', 'incremented'])
+    .from(['numbered', 'incremented', 'dismissal'])
     .set((eb) => ({
       status: 'dismissed' as const,
       revision: eb('incremented.before', '+', eb.ref('numbered.place')),
-      dismissedAt: dismissalTime,
-      updatedAt: dismissalTime,
+      dismissedAt: eb.ref('dismissal.at'),
+      updatedAt: eb.ref('dismissal.at'),
     }))
     .where('userId', '=', param('userId'))
     .whereRef('Notification.id', '=', 'numbered.id')
-    .returning(['Notification.id as id', 'Notification.revision as revision']);
+    .returning(['Notification.id as id', 'Notification.revision as revision', 'dismissal.at as at']);
 }
 
 const dismissByIds = defineStatement((db, params: Params<EventInput & { ids: readonly string[] }>) =>
@@ -153,7 +175,11 @@ const dismissByIds = defineStatement((db, params: Params<EventInput & { ids: rea
 );
 
 type SeenInput = EventInput &
-  EventCursor & { kinds: readonly NotificationKind[]; projectIds: readonly string[] | null };
+  EventCursor & {
+    kinds: readonly NotificationKind[];
+    projectIds: readonly string[] | null;
+    openRequests: boolean;
+  };
 
 const dismissSeen = defineStatement((db, params: Params<SeenInput>) => {
   const { param } = params;
@@ -161,6 +187,7 @@ const dismissSeen = defineStatement((db, params: Params<SeenInput>) => {
     eb.and([
       eb('status', '=', sql.lit<'active'>('active')),
       eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
+      sql<boolean>`(${param('openRequests', 'boolean')} or not ${isOpenRequest})`,
       eb.or([
         eb(param('projectIds', 'text[]'), 'is', null),
         eb('projectId', '=', sql<string>`any(${param('projectIds', 'text[]')})`),

@@ -10,19 +10,23 @@ import { type Json, reference, referenceComponent, toSchema } from './schemas.ts
 
 /** Lists the shapes of a route's bodies by the names that {@link describeOperation} uses. */
 export function listShapes(route: Route): Record<string, z.ZodType> {
-  const { field, summary, body, reply } = route;
+  const { summary, body, reply } = route;
   const { name, shape, description } = reply;
-  const metadata = { id: `${toPascalCase(field)}Reply`, description: `Response body of "${summary}".` };
+  const key = nameReply(route);
+  const metadata = { id: `${toPascalCase(key)}Reply`, description: `Response body of "${summary}".` };
   const replyShape = name ? z.strictObject({ [name]: shape.describe(description) }).meta(metadata) : shape;
   return {
     ...(body && { [`${getOperationId(route)}.request`]: body }),
-    ...(reply.status !== 204 && { [`${field}.reply`]: replyShape }),
+    ...(reply.status !== 204 && { [`${key}.reply`]: replyShape }),
   };
 }
 
+/** Replies of the same root field are equal, but for lists of different records. */
+const nameReply = ({ field, paged, reply: { name = field } }: Route) => (paged ? name : field);
+
 /** Describes a route as an Operation object. */
 export function describeOperation(route: Route, access: Access, schemas: Record<string, Json>): Json {
-  const { field, reply, paged, isExtension } = route;
+  const { reply, paged, isExtension } = route;
   const parameters = describeParameters(route);
   const operationId = getOperationId(route);
   const request = `${operationId}.request`;
@@ -44,7 +48,7 @@ export function describeOperation(route: Route, access: Access, schemas: Record<
         description: reply.description,
         headers: toHeaderRefs(...everyReply, ...(paged ? (['ETag', 'Cache-Control', 'Link'] as const) : [])),
         ...(reply.status !== 204 && {
-          content: describeJson(schemas[`${field}.reply`], `${operationId}.reply`),
+          content: describeJson(schemas[`${nameReply(route)}.reply`], `${operationId}.reply`),
         }),
       },
       ...(paged && { 304: reference('responses', 'NotModified') }),

@@ -63,6 +63,7 @@ const access: Readonly<Record<string, Access>> = {
   registerPushSubscription: writing,
   removePushSubscription: writing,
   restoreNotification: writing,
+  restoreNotifications: writing,
   editorAuth: { ...reading, member: true },
   editorAuthEvents: { ...reading, member: true },
   notificationPreferences: { ...reading, member: true },

@@ -163,7 +163,7 @@ test('undoes what the rate limit refuses, and reports when to try again', async 
   await limited.close();
 });
 
-test('dismisses all that the latest counts include', async () => {
+test('dismisses all that the latest counts include, open requests only if told so', async () => {
   await publish(gateway, 'all', 'task_failed');
   await publish(gateway, 'all', 'plan_requested');
   const inbox = inboxes.open(gateway, 'all', { pageSize: 1 });
@@ -174,7 +174,9 @@ test('dismisses all that the latest counts include', async () => {
   await eventually(() => expect(counts().data?.total).toBe(2));
   expect(await inbox.dismissAll({ kinds: ['TASK_FAILED'] })).toBe(1);
   expect(counts().data?.total).toBe(1);
-  const dismissing = inbox.dismissAll();
+  expect(await inbox.dismissAll()).toBe(0);
+  expect(shownIds(list)).toHaveLength(1);
+  const dismissing = inbox.dismissAll({ openRequests: true });
   expect(counts().data).toMatchObject({ total: 0, openRequests: 1 });
   expect(shownIds(list)).toEqual([]);
   expect(await dismissing).toBe(1);

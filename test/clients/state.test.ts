@@ -186,15 +186,31 @@ describe('pending changes', () => {
     ],
     ['dismissal and restoration', [dismissal('1', AT), restoration('1')], { status: 'ACTIVE' }, { total: 3 }],
     ['restoration of an active one', [restoration('1')], open, counts],
-    ['dismissal of all', [dismissalOfAll({}, AT)], { status: 'DISMISSED' }, { total: 0, openRequests: 2 }],
-    ['dismissal of another kind', [dismissalOfAll({ kinds: ['TASK_FAILED'] }, AT)], open, counts],
+    ['dismissal of all but open requests', [dismissalOfAll({}, AT)], open, counts],
+    [
+      'dismissal of all',
+      [dismissalOfAll({ openRequests: true }, AT)],
+      { status: 'DISMISSED' },
+      { total: 0, openRequests: 2 },
+    ],
+    [
+      'dismissal of another kind',
+      [dismissalOfAll({ kinds: ['TASK_FAILED'], openRequests: true }, AT)],
+      open,
+      counts,
+    ],
     [
       'dismissal in a project',
-      [dismissalOfAll({ projectIds: ['project'] }, AT)],
+      [dismissalOfAll({ projectIds: ['project'], openRequests: true }, AT)],
       { status: 'DISMISSED' },
       { total: 2 },
     ],
-    ['dismissal in another project', [dismissalOfAll({ projectIds: ['other'] }, AT)], open, counts],
+    [
+      'dismissal in another project',
+      [dismissalOfAll({ projectIds: ['other'], openRequests: true }, AT)],
+      open,
+      counts,
+    ],
     [
       'answer',
       [answering('1', { plan: { decision: 'REJECT', feedback: 'No' } }, 'a', AT)],
@@ -224,7 +240,7 @@ describe('pending changes', () => {
     const seen = createCard({ id: 'seen', createdAt: '2026-01-01T10:00:00.000Z' });
     const next = createCard({ id: 'next', createdAt: '2026-01-01T10:00:00.001Z' });
     const state = load({ statuses: ['ACTIVE'] }, [next, seen]);
-    const change = dismissalOfAll({}, AT, seen.createdAt);
+    const change = dismissalOfAll({ openRequests: true }, AT, seen.createdAt);
     expect(select(showChanges(state, [change]), { statuses: ['ACTIVE'] })).toEqual([next]);
   });
 

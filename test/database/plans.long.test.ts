@@ -6,7 +6,6 @@ import { encodeCursor } from '../../src/values/cursor.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
 import { graphql, rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
-import { dismiss } from '../support/inbox.ts';
 import { countScanned, explainAll, listIndexes } from '../support/plans.ts';
 import { asMember, asPlatform, payloads, publish } from '../support/records.ts';
 import { acknowledge, answer, answers, awaitRequest } from '../support/requests.ts';
@@ -260,13 +259,15 @@ describe('of a notification whose task had many others', () => {
   const payload = payloads.plan_requested;
   let open: string;
   let dismissed: string;
+  let undoToken: string;
   let answered: string;
   let undo: () => Promise<void>;
   beforeAll(async () => {
     ({ id: answered } = await publish(gateway, user, 'question_requested', { task }));
     await answer(gateway, user, { id: answered, ...answers.first });
     ({ id: dismissed } = await publish(gateway, user, 'task_failed', { task }));
-    await dismiss(gateway, user, [dismissed]);
+    const dismissal = `mutation { dismissNotifications(input: { ids: ["${dismissed}"] }) { undoToken } }`;
+    ({ undoToken } = (await asMember(gateway, user, dismissal)).dismissNotifications);
     ({ id: open } = await publish(gateway, user, 'plan_requested', { task }));
     undo = await saveNotifications(user);
   });
@@ -291,6 +292,8 @@ describe('of a notification whose task had many others', () => {
     ['dismissing', () => change(`dismissNotification(input: { id: "${open}" })`)],
     ['dismissing by IDs', () => change(`dismissNotifications(input: { ids: ["${open}"] })`)],
     ['restoring', () => change(`restoreNotification(input: { id: "${dismissed}" })`)],
+    ['restoring IDs', () => change(`restoreNotifications(input: { ids: ["${dismissed}"] })`)],
+    ['undoing', () => change(`restoreNotifications(input: { undoToken: "${undoToken}" })`)],
     ['answering', () => answer(gateway, user, { id: open, ...answers.approve })],
     ['awaiting', () => awaitRequest(gateway, user, open, 0)],
     ['acknowledging', () => acknowledge(gateway, user, answered)],

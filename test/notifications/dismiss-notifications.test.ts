@@ -85,7 +85,9 @@ test('by filter: dismisses only the given kinds and project', async () => {
     await dismissBy(gateway, user, { filter: { upTo, kinds: ['TASK_FAILED'], projectIds: ['p'] } }),
   ).toEqual(['failed-p']);
   expect(await dismissBy(gateway, user, { filter: { upTo, projectIds: ['q'] } })).toEqual(['failed-q']);
-  expect(await dismissBy(gateway, user, { filter: { upTo, kinds: ['PLAN_REQUESTED'] } })).toEqual(['plan-p']);
+  expect(
+    await dismissBy(gateway, user, { filter: { upTo, kinds: ['PLAN_REQUESTED'], openRequests: true } }),
+  ).toEqual(['plan-p']);
 });
 
 test("by filter: dismisses nothing with another user's cursor, and rejects an invalid one", async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { acknowledge } from '../support/requests.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
@@ -26,19 +27,63 @@ test('GET /workspaces returns the same as GET /user/workspaces, with filters, pa
   expect((await ask('other', 'GET', '/workspaces')).body.workspaces).toEqual([]);
 });
 
-test("GET /user/notifications/{id} returns a notification, and 404 for an unknown one and another user's", async () => {
+const openPlan = { state: 'open', expires_at: null, on_expiry: null, answer: null, receipt: null };
+
+test("GET /user/notifications/{id} returns a notification and its request, and 404 for an unknown one and another user's", async () => {
   await publish(gateway, 'reader', 'plan_requested', { id: 'a/b c' });
   await publish(gateway, 'another', 'task_failed', { id: 'theirs' });
   const { body } = await ask('reader', 'GET', '/user/notifications');
 
   const found = await ask('reader', 'GET', '/user/notifications/a%2Fb%20c');
 
-  expect([found.status, found.body]).toEqual([200, { notification: body.notifications[0] }]);
+  expect([found.status, found.body]).toEqual([
+    200,
+    { notification: body.notifications[0], request: openPlan },
+  ]);
   const missing = await ask('reader', 'GET', '/user/notifications/nothing');
   const theirs = await ask('reader', 'GET', '/user/notifications/theirs');
   expect([theirs.status, theirs.text]).toEqual([404, missing.text]);
   const invalid = await ask('reader', 'GET', `/user/notifications/${'x'.repeat(256)}`);
   expect([invalid.status, invalid.body.errors[0].location]).toEqual([422, 'path.id']);
+});
+
+test('GET /user/requests lists notifications that ask for an answer, each with its request', async () => {
+  const user = 'asked';
+  const expiry = { expiresInSeconds: 3600, onExpiry: { plan: { decision: 'REJECT' } } };
+  await publish(gateway, user, 'plan_requested', { id: 'expiring', ...expiry });
+  for (const id of ['waiting', 'settled']) await publish(gateway, user, 'plan_requested', { id });
+  await publish(gateway, user, 'task_failed', { id: 'failed' });
+  const answer = { answer_id: 'answer', plan: { decision: 'approve' } };
+  const { body: stored } = await ask(user, 'POST', '/user/notifications/settled/answer', answer);
+  await acknowledge(gateway, user, 'settled', 'REFUSED', 'Too late');
+  await ask(user, 'POST', '/user/notifications/waiting/dismiss');
+  const list = async (query: string) => (await ask(user, 'GET', `/user/${query}`)).body;
+
+  const { notifications } = await list('notifications');
+  const [settled, waiting, expiring] = notifications.slice(1);
+  const receipt = { outcome: 'refused', message: 'Too late', at: expect.any(String) };
+  const by_default = { plan: { decision: 'reject', feedback: null }, via: 'default', by: null };
+  const pairs = [
+    { notification: settled, request: { ...openPlan, state: 'answered', answer: stored.answer, receipt } },
+    { notification: waiting, request: openPlan },
+    {
+      notification: expiring,
+      request: {
+        ...openPlan,
+        expires_at: expect.any(String),
+        on_expiry: expect.objectContaining(by_default),
+      },
+    },
+  ];
+  expect(await list('requests')).toEqual({ requests: pairs });
+  expect(await list('requests?state=open')).toEqual({ requests: pairs.slice(1) });
+  expect(await list('requests?state=expired&state=answered')).toEqual({ requests: pairs.slice(0, 1) });
+  expect(await list('notifications?request_state=open')).toEqual({ notifications: [waiting, expiring] });
+  expect(await list('notifications/failed')).toEqual({ notification: notifications[0], request: null });
+
+  const first = await ask(user, 'GET', '/user/requests?state=open&limit=1');
+  const [, next = ''] = /<.*(\/user.*)>/.exec(first.headers.get('link') ?? '') ?? [];
+  expect((await ask(user, 'GET', next)).body).toEqual({ requests: pairs.slice(2) });
 });
 
 test('GET /user/notification-counts counts active notifications by kind', async () => {
@@ -77,7 +122,7 @@ test('POST /user/notifications/dismiss dismisses these notifications, and return
       { id: 'b', status: 'dismissed' },
     ],
   });
-  expect(again.body).toEqual({ dismissed_count: 0, notifications: [] });
+  expect(again.body).toEqual({ dismissed_count: 0, notifications: [], undo_token: null });
   const { body } = await ask('dismisser', 'GET', '/user/notifications?status=active');
   expect(body.notifications.map(({ id }: { id: string }) => id)).toEqual(['c']);
   const owner = await ask('owner', 'GET', '/user/notifications/other');
@@ -113,6 +158,7 @@ test('extensions check the scope of the token', async () => {
 
 test.each<[method: string, path: string, name: string, nearest: string]>([
   ['GET', '/user/notifications?stauts=active', 'stauts', 'status'],
+  ['GET', '/user/requests?status=open', 'status', 'state'],
   ['GET', '/user/notifications?STATUS=active', 'STATUS', 'status'],
   ['GET', '/user/notifications?kinds=task_failed', 'kinds', 'kind'],
   ['GET', '/user/notifications?ofset=1', 'ofset', 'offset'],
@@ -133,6 +179,7 @@ test.each([
   ['GET', '/user/notification-preferences', undefined],
   ['DELETE', '/editor/auth', undefined],
   ['POST', '/user/notifications/dismiss', { ids: ['a'] }],
+  ['POST', '/user/notifications/restore', { ids: ['a'] }],
 ])('an extension without parameters returns 400 for any: %s %s', async (method, path, sent) => {
   const { status, body } = await ask('mistaken', method, `${path}?status=active`, sent);
 

@@ -60,6 +60,11 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   const seen = { ids: ['seed-11', 'seed-12'] };
   const dismissal = ask('POST', '/user/notifications/dismiss', { body: seen });
   await reply('dismissNotifications', 'Two notifications, one dismissed before', dismissal, seen);
+  await reply('restoreNotification', 'Question', ask('POST', '/user/notifications/seed-11/restore'));
+  const { undo_token } = (await dismissal).body;
+  const restoration = ask('POST', '/user/notifications/restore', { body: { undo_token } });
+  await reply('restoreNotifications', 'All that were dismissed', restoration, { undo_token });
+  await reply('requests', 'One that is open', ask('GET', '/user/requests?state=open&limit=1'));
 
   const answer = { answer_id: '8a3f5f5e-0000-4000-8000-000000000001', plan: { decision: 'approve' } };
   const answerPath = '/user/notifications/seed-12/answer';
@@ -105,6 +110,7 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   );
   for (const [field, path] of Object.entries({
     notifications: notificationsPath,
+    requests: '/user/requests',
     workspaces: workspacesPath,
     allWorkspaces: '/workspaces',
   }))
@@ -114,6 +120,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   await error('Body that is not JSON', cutPreferences, 'updateNotificationPreferences');
   const cutIds = ask('POST', '/user/notifications/dismiss', { raw: '{"ids": [', headers });
   await error('Body that is not JSON', cutIds, 'dismissNotifications');
+  const cutRestored = ask('POST', '/user/notifications/restore', { raw: '{"ids": [', headers });
+  await error('Body that is not JSON', cutRestored, 'restoreNotifications');
   const cutAnswer = ask('POST', answerPath, { raw: '{"answer_id": ', headers });
   await error('Body that is not JSON', cutAnswer, 'answerNotification');
   const cutPatch = ask('PATCH', preferencesPath, { raw: '{"preferences": [', headers });
@@ -138,9 +146,11 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   const wrongPair = ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } });
   await error('Token with a space', wrongPair, 'storeEditorSubscription');
   await error('Empty ID', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');
+  await error('Empty ID', ask('POST', '/user/notifications//restore'), 'restoreNotification');
   await error('Empty ID', ask('GET', '/user/notifications/'), 'notification');
   const noIds = ask('POST', '/user/notifications/dismiss', { body: { ids: [] } });
   await error('No IDs', noIds, 'dismissNotifications');
+  await error('Nothing', ask('POST', '/user/notifications/restore', { body: {} }), 'restoreNotifications');
   const noAnswer = ask('POST', answerPath, { body: { ...late, plan: undefined } });
   await error('No answer', noAnswer, 'answerNotification');
   const dismissAgain = () => rest(limited, 'POST', '/user/notifications/seed-11/dismiss', { token });
@@ -170,6 +180,7 @@ function normalize(text: string): string {
     .replace(/20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) =>
       Date.parse(time) < started ? time : '2026-05-04T10:00:00.000Z',
     )
+    .replace(/"undo_token": "[^"]+"/g, '"undo_token": "WzMsMTc3Nzg4ODgwMDAwMF0"')
     .replace(/again in \d+ s/, 'again in 60 s');
 }
 

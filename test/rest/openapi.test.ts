@@ -59,7 +59,11 @@ test('every operationId is the root field that the operation runs, unless anothe
     Object.values(path).map(({ operationId }) => operationId),
   );
   expect(new Set(ids).size).toBe(routes.length);
-  expect(ids.filter((id) => !fields.includes(id))).toEqual(['patchNotificationPreferences', 'allWorkspaces']);
+  expect(ids.filter((id) => !fields.includes(id))).toEqual([
+    'requests',
+    'patchNotificationPreferences',
+    'allWorkspaces',
+  ]);
 });
 
 /** Yields every node of the document with its path. */

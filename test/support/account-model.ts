@@ -101,11 +101,13 @@ export class AccountModel {
     return this.#store({ ...settled, status: 'RESOLVED', resolution, resolvedAt: at });
   }
 
-  /** Dismisses all active notifications, and returns what the gateway does. */
+  /** Dismisses all active notifications but open requests, and returns what the gateway does. */
   dismissAll() {
-    const active = this.cards.filter(({ status }) => status === 'ACTIVE');
+    const active = this.cards.filter(
+      ({ status, request }) => status === 'ACTIVE' && request?.state !== 'OPEN',
+    );
     const notifications = active.flatMap(({ id }) => this.dismiss(id) ?? []);
-    return { dismissedCount: active.length, notifications };
+    return { dismissedCount: active.length, undoToken: null, notifications };
   }
 
   /** Returns all notifications that match a filter, newest first. */

@@ -63,6 +63,7 @@ export function argumentsWith({ field, path }: InputPlace, value: unknown): Reco
   }
   if (field === 'dismissNotifications' && path[1] === 'filter')
     Object.assign(given, { input: { filter: { upTo: formatEventCursor(noChange) } } });
+  if (field === 'restoreNotifications' && path[1] === 'undoToken') Object.assign(given, { input: {} });
   Reflect.set(getOrCreate(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
   return given;
 }

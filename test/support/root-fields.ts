@@ -100,6 +100,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   request: (userId) => ({ userId, notificationId: 'unknown' }),
   resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED_ELSEWHERE' } }),
   restoreNotification: () => ({ input: { id: 'unknown' } }),
+  restoreNotifications: () => ({ input: { ids: ['unknown'] } }),
   retryDeliveries: () => ({ input: {} }),
   'subscription platformEvents': () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),

@@ -173,20 +173,40 @@ const answer = strict(
   },
 );
 
+const state = { enum: ['open', 'answered', 'expired', 'withdrawn'] };
+const receipt = strict({ outcome: { enum: ['accepted', 'refused'] }, message: textOrNull, at: time });
+const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
+const request = strict({
+  state,
+  expires_at: timeOrNull,
+  on_expiry: orNull(answer),
+  answer: orNull(answer),
+  receipt: orNull(receipt),
+});
+const requests = list(strict({ notification, request }));
+
 /** The successful reply of every operation by method and path. */
 const successes: [method: string, path: RegExp, status: number, body: object | null][] = [
   ['POST', /^\/user\/notifications\/[^/]+\/dismiss$/, 200, strict({ notification })],
   ['GET', /^\/user\/notifications$/, 200, strict({ notifications: list(notification) })],
-  ['GET', /^\/user\/notifications\/[^/]+$/, 200, strict({ notification })],
+  ['GET', /^\/user\/notifications\/[^/]+$/, 200, strict({ notification, request: orNull(request) })],
+  ['GET', /^\/user\/requests$/, 200, strict({ requests })],
   ['GET', /^\/user\/notification-counts$/, 200, counts],
   [
     'POST',
     /^\/user\/notifications\/dismiss$/,
     200,
-    strict({ dismissed_count: integer, notifications: list(notification) }),
+    strict({ dismissed_count: integer, notifications: list(notification), undo_token: textOrNull }),
+  ],
+  ['POST', /^\/user\/notifications\/[^/]+\/restore$/, 200, strict({ notification })],
+  [
+    'POST',
+    /^\/user\/notifications\/restore$/,
+    200,
+    strict({ restored_count: integer, notifications: list(notification) }),
   ],
   ['POST', /^\/user\/notifications\/[^/]+\/answer$/, 200, strict({ answer })],
-  ['GET', /^(\/user\/notifications|(\/user)?\/workspaces)$/, 304, null],
+  ['GET', /^(\/user\/(notifications|requests)|(\/user)?\/workspaces)$/, 304, null],
   ['PUT', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
   ['PATCH', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
   ['GET', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(preference) })],

@@ -74,6 +74,8 @@ export function restoration(id: string): Change {
 export type DismissAllFilter = {
   readonly kinds?: readonly NotificationKind[];
   readonly projectIds?: readonly string[];
+  /** Whether open requests are dismissed, too. Defaults to `false`. */
+  readonly openRequests?: boolean;
 };
 
 /**
@@ -81,7 +83,7 @@ export type DismissAllFilter = {
  * the user did not see it.
  */
 export function dismissalOfAll(
-  { kinds, projectIds }: DismissAllFilter,
+  { kinds, projectIds, openRequests = false }: DismissAllFilter,
   dismissedAt: string,
   newest?: string,
 ): Change {
@@ -89,16 +91,19 @@ export function dismissalOfAll(
   const isMeant = (kind: string) => kinds === undefined || kinds.some((one) => one === kind);
   const dismiss: ChangeCard = (card) =>
     card.status === 'ACTIVE' &&
+    (openRequests || card.request?.state !== 'OPEN') &&
     wasSeen(card) &&
     isMeant(card.kind) &&
     (projectIds?.includes(card.task.projectId) ?? true)
       ? { ...card, status: 'DISMISSED', dismissedAt }
       : card;
   if (projectIds !== undefined) return { notification: dismiss };
+  // How many notifications of the other kinds are open requests is not known.
+  const isCounted = (kind: string) => isMeant(kind) && (openRequests || kind === 'TASK_FAILED');
   return {
     notification: dismiss,
     counts(counts) {
-      const byKind = counts.byKind.map((item) => (isMeant(item.kind) ? { ...item, count: 0 } : item));
+      const byKind = counts.byKind.map((item) => (isCounted(item.kind) ? { ...item, count: 0 } : item));
       return { ...counts, byKind, total: byKind.reduce((sum, { count }) => sum + count, 0) };
     },
   };

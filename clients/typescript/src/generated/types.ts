@@ -95,6 +95,8 @@ export type DismissNotificationInput = {
 export type DismissNotificationsFilter = {
   /** Filter by kind. Defaults to all kinds. An empty list selects none. */
   readonly kinds?: ReadonlyArray<NotificationKind> | null | undefined;
+  /** Whether notifications with an open request are dismissed, too. The requests stay open. */
+  readonly openRequests?: boolean;
   /** Filter by project. Defaults to all projects. An empty list selects none. */
   readonly projectIds?: ReadonlyArray<string> | null | undefined;
   /** The newest event cursor from `notificationCounts` or `notificationEvents` that the user has seen. Notifications that changed after it are not dismissed. */
@@ -274,6 +276,13 @@ export type RestoreNotificationInput = {
   readonly id: string;
 };
 
+/** The notifications to restore: a list of IDs, or a dismissal. */
+export type RestoreNotificationsInput =
+  {   /** The notifications' IDs, at most 100. Unknown IDs and IDs of other users' notifications are ignored. */
+  readonly ids: ReadonlyArray<string>; readonly undoToken?: never; }
+  |  { readonly ids?: never;   /** The `undoToken` of `dismissNotifications`. Restores all that the call dismissed and that are still dismissed by it. */
+  readonly undoToken: string; };
+
 /** The token pair of a user's editor subscription. */
 export type StoreEditorSubscriptionInput = {
   /** The access token. */
@@ -431,7 +440,7 @@ export type DismissAllMutationVariables = Exact<{
 }>;
 
 
-export type DismissAllMutation = { readonly dismissNotifications: { readonly dismissedCount: number, readonly notifications: ReadonlyArray<
+export type DismissAllMutation = { readonly dismissNotifications: { readonly dismissedCount: number, readonly undoToken: string | null, readonly notifications: ReadonlyArray<
       | { readonly __typename: 'PlanRequestedNotification', readonly ref: string, readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
       | { readonly __typename: 'QuestionRequestedNotification', readonly ref: string, readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
       | { readonly __typename: 'TaskFailedNotification', readonly ref: string, readonly id: string, readonly status: NotificationStatus, readonly updatedAt: string, readonly dismissedAt: string | null }
@@ -449,6 +458,18 @@ export type RestoreMutation = { readonly restoreNotification: { readonly notific
       | NotificationCard_TaskFailedNotification_Fragment
       | NotificationCard_TaskResponseReadyNotification_Fragment
      } | null };
+
+export type RestoreAllMutationVariables = Exact<{
+  input: RestoreNotificationsInput;
+}>;
+
+
+export type RestoreAllMutation = { readonly restoreNotifications: { readonly restoredCount: number, readonly notifications: ReadonlyArray<
+      | NotificationCard_PlanRequestedNotification_Fragment
+      | NotificationCard_QuestionRequestedNotification_Fragment
+      | NotificationCard_TaskFailedNotification_Fragment
+      | NotificationCard_TaskResponseReadyNotification_Fragment
+    > } | null };
 
 export type AnswerMutationVariables = Exact<{
   input: AnswerNotificationInput;
