@@ -9,7 +9,7 @@ import { measureLive } from './live.ts';
 import { readOptions } from './options.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
 import { createRecords, signUsers } from './records.ts';
-import { type Entry, printEntry, type Results, recordResults, reportProgress } from './report.ts';
+import { printEntry, recordResults, reportProgress } from './report.ts';
 import { REPOSITORY, type Server } from './server.ts';
 import { measureStartUp } from './start-up.ts';
 import { type Workload, workloads } from './workloads.ts';
@@ -54,9 +54,8 @@ async function main(): Promise<void> {
     const checkouts = await createCheckouts(postgres, options.against);
     const users = await signUsers(issuer);
     const bench: Bench = { options, postgres, issuer, users, checkouts, keep };
-    const results = await measureAll(bench, machine);
-    if (options.isRecorded) recordResults(results);
-    else
+    await measureAll(bench, machine);
+    if (!options.isRecorded)
       reportProgress('\nNot recorded: `npm run bench -- --record` updates bench/results.json and documents.');
   } finally {
     for (const one of started) await one.stop();
@@ -79,14 +78,14 @@ async function createCheckouts(postgres: Postgres, against: string | undefined):
   return [gateway, await create(`gateway before, ${version}`, 'against', resolve(against))];
 }
 
-async function measureAll(bench: Bench, machine: string): Promise<Results> {
-  const { only, rounds, warmUp } = bench.options;
+async function measureAll(bench: Bench, machine: string): Promise<void> {
+  const { only, rounds, warmUp, isRecorded } = bench.options;
   const isChosen = ([name]: readonly [string, unknown]) => only.length === 0 || only.includes(name);
   const date = new Date().toISOString().slice(0, 10);
-  const results: Record<string, Entry> = {};
   const add = (name: string, title: string, method: string, table: string[][]) => {
-    results[name] = { title, date, machine, method, table };
-    printEntry(results[name]);
+    const entry = { title, date, machine, method, table };
+    printEntry(entry);
+    if (isRecorded) recordResults({ [name]: entry });
   };
   const chosen = Object.entries(workloads).filter(isChosen);
   const { gateway, against, ...others } = await startSubjects(bench, chosen);
@@ -103,7 +102,6 @@ async function measureAll(bench: Bench, machine: string): Promise<Results> {
     reportProgress(`Measuring ${title}`);
     add(name, title, 'Medians, with their ranges', await measure(bench));
   }
-  return results;
 }
 
 /** Starts the gateways, creates their records, and starts the peers that the workloads need. */
