@@ -1,3 +1,5 @@
+import DataLoader from 'dataloader';
+import { LRUCache } from 'lru-cache';
 import type { Database } from './database.ts';
 import type { OfUsers } from './page.ts';
 
@@ -23,21 +25,41 @@ export function defineBatchedRead<Item, Result>(
   readAll: ReadAll<Item, Result>,
 ): (database: Database, item: Item, selected?: ReadonlySet<string>, group?: string) => Promise<Result> {
   // By database, because calls on different databases cannot share a statement.
-  const queues = new WeakMap<Database, Map<string, ReadQueue<Item, Result>>>();
+  const loaders = new WeakMap<Database, LRUCache<string, DataLoader<Item, Result>>>();
 
   return (database, item, selected, group = '') => {
-    const bySelection = queues.get(database) ?? new Map<string, ReadQueue<Item, Result>>();
-    queues.set(database, bySelection);
+    const bySelection =
+      loaders.get(database) ?? new LRUCache<string, DataLoader<Item, Result>>({ max: MAX_LOADERS });
+    loaders.set(database, bySelection);
     const key = [group, ...(selected ?? ['all'])].join(' ');
-    const queue =
-      bySelection.get(key) ??
-      new ReadQueue(
-        (items) => readAll(database, items, selected),
-        () => void bySelection.delete(key),
-      );
-    bySelection.set(key, queue);
-    return queue.add(item);
+    const loader = bySelection.get(key) ?? createLoader((items) => readAll(database, items, selected));
+    bySelection.set(key, loader);
+    return loader.load(item);
   };
+}
+
+/** The maximum number of selections and groups whose calls are being combined. */
+const MAX_LOADERS = 1000;
+
+function createLoader<Item, Result>(
+  readAll: (items: readonly Item[]) => Promise<readonly Result[]>,
+): DataLoader<Item, Result> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  const read = async (items: readonly Item[]) => {
+    running += 1;
+    try {
+      return await readAll(items);
+    } finally {
+      running -= 1;
+      waiting.shift()?.();
+    }
+  };
+  return new DataLoader(read, {
+    cache: false,
+    maxBatchSize: MAX_CALLS,
+    batchScheduleFn: (start) => void (running < MAX_RUNNING ? setImmediate(start) : waiting.push(start)),
+  });
 }
 
 /** Defines the read of all rows of a user by an index. Concurrent calls for several users become one statement. */
@@ -75,55 +97,4 @@ export function defineListsOfUsersRead<Query, Row extends { owner: string }>(
   // Only equal queries are combined, so that the failure of one is not that of others.
   return (database: Database, item: ListOf<Query>, selected?: ReadonlySet<string>) =>
     read(database, item, selected, JSON.stringify(item.query));
-}
-
-type Call<Item, Result> = { item: Item; resolve(result: Result): void; reject(error: unknown): void };
-
-class ReadQueue<Item, Result> {
-  readonly #readAll: (items: readonly Item[]) => Promise<readonly Result[]>;
-  readonly #onIdle: () => void;
-  readonly #waiting: Call<Item, Result>[] = [];
-  #running = 0;
-  #isScheduled = false;
-
-  constructor(readAll: (items: readonly Item[]) => Promise<readonly Result[]>, onIdle: () => void) {
-    this.#readAll = readAll;
-    this.#onIdle = onIdle;
-  }
-
-  add(item: Item): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject });
-      if (this.#isScheduled || this.#running === MAX_RUNNING) return;
-      this.#isScheduled = true;
-      setImmediate(() => {
-        this.#isScheduled = false;
-        this.#run();
-      });
-    });
-  }
-
-  #run(): void {
-    while (this.#waiting.length > 0 && this.#running < MAX_RUNNING) {
-      this.#running += 1;
-      void this.#read(this.#waiting.splice(0, MAX_CALLS)).finally(() => {
-        this.#running -= 1;
-        if (this.#waiting.length > 0) this.#run();
-        else if (this.#running === 0 && !this.#isScheduled) this.#onIdle();
-      });
-    }
-  }
-
-  async #read(calls: readonly Call<Item, Result>[]): Promise<void> {
-    try {
-      const results = await this.#readAll(calls.map(({ item }) => item));
-      for (const [index, call] of calls.entries()) {
-        const result = results[index];
-        if (result === undefined) call.reject(new Error('The batched read returned no result for an item.'));
-        else call.resolve(result);
-      }
-    } catch (error) {
-      for (const { reject } of calls) reject(error);
-    }
-  }
 }
