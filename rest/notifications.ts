@@ -246,7 +246,7 @@ const answer = z
     via: z
       .enum(answerVias)
       .describe(
-        'How the answer was given: over GraphQL, over REST, or by the default that the request had when it expired.',
+        'How the answer was given: over GraphQL, over REST, by a link in a mail, in the chat, or by the default that the request had when it expired.',
       ),
     answered_at: timestamp.describe('Timestamp of the answer.'),
   })

@@ -49,7 +49,7 @@ export type PushRegistration = {
 export type RequestRecord = {
   readonly id: string;
   readonly log: Log;
-  user?: string;
+  user?: string | undefined;
   /** The requested root fields. */
   readonly operations: Set<string>;
   /** The errors in the reply. */

@@ -35,7 +35,7 @@ export function audit(
   event: AuditedEvent,
   by: string,
   user: string,
-  record: { readonly notification?: string } = {},
+  record: { readonly notification?: string; readonly via?: string } = {},
 ): void {
   log.child({}, { level: 'info' }).info({ audit: event, by, user, ...record }, 'audit');
 }

@@ -4,6 +4,8 @@ import { openKeySet } from './auth/key-set.ts';
 import { readEncryptionKeys } from './config/development-keys.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import { createAnswerEndpoint } from './delivery/answers/answer-endpoint.ts';
+import { createAnswerLinks } from './delivery/answers/answer-link.ts';
 import { readBacklog } from './delivery/deliveries.ts';
 import { deliveryFailureReasons } from './delivery/delivery.enums.ts';
 import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe.ts';
@@ -78,6 +80,21 @@ export async function createServices(config: Config, database: Database, log: Lo
     maxKeySetAge: () => (keySet.age ? config.keySetMaxStaleSeconds : undefined),
     isRedisUp: redis && (() => redis.status === 'ready'),
   });
+  /** What the context of every request contains. */
+  const shared = {
+    database,
+    cipher,
+    hub,
+    announce,
+    outbox,
+    push: createPushRegistration(config.delivery.push, keys),
+    quota,
+    readBody: createBodyReader(),
+    readScheduler: new ReadScheduler(),
+    runningDocuments: new RunningDocuments(),
+  };
+  const { publicUrl } = config;
+  const { answerLinks, appUrl } = config.delivery;
   return {
     config,
     database,
@@ -94,19 +111,13 @@ export async function createServices(config: Config, database: Database, log: Lo
     /** Undefined if Redis is not configured. */
     redis,
     unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), database, outbox }),
-    /** What the context of every request contains. */
-    shared: {
-      database,
-      cipher,
-      hub,
-      announce,
-      outbox,
-      push: createPushRegistration(config.delivery.push, keys),
-      quota,
-      readBody: createBodyReader(),
-      readScheduler: new ReadScheduler(),
-      runningDocuments: new RunningDocuments(),
-    },
+    answers: createAnswerEndpoint({
+      links: createAnswerLinks(answerLinks, keys, publicUrl),
+      shared,
+      publicUrl,
+      appUrl,
+    }),
+    shared,
     /** Closes what was opened, except the database. */
     async close(): Promise<void> {
       await positioning.stop();
@@ -155,7 +166,8 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       const { publicUrl, delivery } = config;
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);
-      const bound = await bindChannels(delivery, { keys, publicUrl, log });
+      const links = createAnswerLinks(delivery.answerLinks, keys, publicUrl);
+      const bound = await bindChannels(delivery, { keys, publicUrl, database, links, log });
       sender = startSender({
         database,
         outbox,

@@ -616,10 +616,10 @@ export interface components {
             /** @description The ID of the user who answered. `null` for a default. */
             by: string | null;
             /**
-             * @description How the answer was given: over GraphQL, over REST, or by the default that the request had when it expired.
+             * @description How the answer was given: over GraphQL, over REST, by a link in a mail, in the chat, or by the default that the request had when it expired.
              * @enum {string}
              */
-            via: "graphql" | "rest" | "default";
+            via: "graphql" | "rest" | "email" | "chat" | "default";
             /** @description Timestamp of the answer. */
             answered_at: components["schemas"]["Timestamp"];
         };

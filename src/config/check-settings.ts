@@ -24,10 +24,15 @@ export function findMissing(given: Record<string, string | undefined>): string[]
 
 /** Describes settings that are optional but probably forgotten. */
 export function findOmissions(given: Record<string, string | undefined>): string[] {
-  const { SMTP_URL, PUBLIC_URL, AUTH_SCOPE_PREFIX = '' } = given;
+  const { SMTP_URL, PUBLIC_URL, ANSWER_LINKS, AUTH_SCOPE_PREFIX = '' } = given;
   const omissions: string[] = [];
   if (SMTP_URL !== undefined && PUBLIC_URL === undefined) {
     omissions.push('PUBLIC_URL: is not set, so emails contain no link to unsubscribe');
+  }
+  if (ANSWER_LINKS === 'all') {
+    omissions.push(
+      'ANSWER_LINKS: is all, so whoever has an email about a plan can approve the plan; with questions, plans have no such link',
+    );
   }
   if (/[a-z\d]$/i.test(AUTH_SCOPE_PREFIX)) {
     omissions.push(
@@ -84,11 +89,17 @@ function findAdminConflict(given: Record<string, string | undefined>): string[] 
   return isSame ? ['ADMIN_PORT: must differ from PORT'] : [];
 }
 
-function findDeliveryConflicts({ CHAT_API_URL }: Record<string, string | undefined>): string[] {
+function findDeliveryConflicts({
+  CHAT_API_URL,
+  ANSWER_LINKS = 'off',
+  PUBLIC_URL,
+}: Record<string, string | undefined>): string[] {
+  const missing =
+    ANSWER_LINKS !== 'off' && PUBLIC_URL === undefined ? ['PUBLIC_URL: is required with ANSWER_LINKS'] : [];
   const api = CHAT_API_URL === undefined ? null : URL.parse(CHAT_API_URL);
   return api?.protocol === 'http:' && !isLoopback(readHost(api))
-    ? ['CHAT_API_URL: must be an https URL, because the token is sent to it']
-    : [];
+    ? [...missing, 'CHAT_API_URL: must be an https URL, because the token is sent to it']
+    : missing;
 }
 
 /** Settings of which each requires the other. */

@@ -99,6 +99,8 @@ export const Environment = z.object({
   PUSH_ALLOWED_HOSTS: allowedHosts.default([]),
   CHAT_TOKEN: bearerToken(1).optional(),
   CHAT_API_URL: webUrl.transform(trimSlashes).default('https://slack.com/api'),
+  /** For which requests mails link to a page that answers them without a sign-in. */
+  ANSWER_LINKS: z.enum(['off', 'questions', 'all'], 'must be off, questions or all').default('off'),
   /** The URL of a notification in the web app, with `{id}` in place of its ID. */
   APP_URL: appUrl.optional(),
   /** Whether this process sends. Deliveries to configured channels are queued in any case. */
@@ -206,6 +208,7 @@ function readDelivery(variables: Variables) {
         ? { privateKey: VAPID_PRIVATE_KEY, subject: VAPID_SUBJECT, allowedHosts }
         : null,
     chat: CHAT_TOKEN ? { token: CHAT_TOKEN, apiUrl: variables.CHAT_API_URL } : null,
+    answerLinks: variables.ANSWER_LINKS,
     appUrl: variables.APP_URL ?? null,
   };
 }

@@ -81,8 +81,8 @@ export function describeMessage(
   };
 }
 
-/** URL parsers resolve the IDs `.` and `..` as parts of a path, however they are escaped: they have no link. */
-function linkTo(appUrl: string, id: string): string | null {
+/** Returns the page of a notification. URL parsers resolve the IDs `.` and `..` as parts of a path, however they are escaped: they have no link. */
+export function linkTo(appUrl: string, id: string): string | null {
   return id === '.' || id === '..' ? null : appUrl.replace('{id}', () => encodeURIComponent(id));
 }
 

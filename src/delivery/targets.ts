@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
+import type { Database } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { type Run, transaction } from '../database/transaction.ts';
 import { createSubscriptionCipher } from '../encryption/bound-cipher.ts';
@@ -9,6 +10,8 @@ import { insertPlatformEvents } from '../platform-events/insert-events.ts';
 import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
+import type { AnswerLinks } from './answers/answer-link.ts';
+import { findAsked } from './answers/give-answer.ts';
 import { type BoundChannel, bindChannel } from './channel.ts';
 import type { DeliveryData } from './claim.ts';
 import { createUnsubscribeTokens } from './email/unsubscribe-token.ts';
@@ -19,20 +22,26 @@ export type ChannelDependencies = {
   keys: EncryptionKeys;
   /** For unsubscribe links; `null` if it is not configured. */
   publicUrl: string | null;
+  database: Database;
+  /** The links to the answer page. */
+  links: AnswerLinks;
   log: Log;
 };
 
 /** Creates the configured channels, and binds each to its targets. Loads only their modules. */
 export async function bindChannels(
   { email, push, chat }: DeliveryConfig,
-  { keys, publicUrl, log }: ChannelDependencies,
+  { keys, publicUrl, database, links, log }: ChannelDependencies,
 ): Promise<ReadonlyMap<DeliveryChannel, BoundChannel>> {
   const channels = new Map<DeliveryChannel, BoundChannel>();
   if (email !== null) {
     const { createEmailChannel } = await import('./email/email-channel.ts');
     const channel = createEmailChannel(email, { publicUrl, tokens: createUnsubscribeTokens(keys) });
-    const findTarget = async ({ email: address }: DeliveryData) =>
-      address === null ? undefined : { address };
+    const findTarget = async ({ email: address, userId, notificationId }: DeliveryData) => {
+      if (address === null || !links.areOn) return address === null ? undefined : { address };
+      const asked = await findAsked(database, userId, notificationId);
+      return { address, answerUrl: asked && (await links.create(asked, address)) };
+    };
     channels.set('email', bindChannel(channel, findTarget, log));
   }
   if (push !== null) {

@@ -1,3 +1,4 @@
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';
 import type { EncryptionKeys } from '../config.ts';
@@ -112,4 +113,20 @@ const Target = z.object({ endpoint: secretString, p256dh: secretString, auth: se
 /** Creates the cipher of push subscriptions. */
 export function createSubscriptionCipher(keys: EncryptionKeys): SubscriptionCipher {
   return createBoundCipher(keys, Target, ({ userId, id }) => ({ user: userId, subscription: id }));
+}
+
+/** What a link in a mail allows: answering a request of a user, if `bound` still fits. `expiresAt` is in milliseconds since 1970. */
+export type AnswerLink = { userId: string; id: string; bound: string; expiresAt: number };
+
+const Link = z.object({ userId: z.string(), id: z.string(), bound: z.string(), expiresAt: z.number() });
+
+/**
+ * Creates the cipher of answer links. Its keys are derived by HKDF (RFC 5869): tokens in mails reveal nothing about those that
+ * encrypt what is stored, and do not count for how much these may encrypt.
+ */
+export function createLinkCipher(keys: EncryptionKeys): BoundCipher<AnswerLink, { purpose: 'answer' }> {
+  const derive = (key: KeyObject) =>
+    createSecretKey(Buffer.from(hkdfSync('sha256', key, '', 'answer link', 32)));
+  const derived = new Map([...keys].map(([id, key]) => [id, derive(key)]));
+  return createBoundCipher(derived, Link, ({ purpose }) => ({ purpose }));
 }

@@ -1,6 +1,7 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import { sendError } from '../../rest/errors.ts';
 import { createRestRouter, routes } from '../../rest/router.ts';
+import { ANSWER_PATH } from '../delivery/answers/answer-link.ts';
 import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/errors.ts';
@@ -24,7 +25,7 @@ import { recordRequests } from './request-log.ts';
  * that clients use, which is known once the server listens.
  */
 export function createApp(services: Services, publicUrl: () => string, isStopping: () => boolean): Express {
-  const { config, log, metrics, schemas, pageKey, unsubscribe } = services;
+  const { config, log, metrics, schemas, pageKey, unsubscribe, answers } = services;
   const yoga = createGraphQLServer(schemas.graphql);
   const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
   const app = express().disable('x-powered-by');
@@ -68,6 +69,8 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   app.get(toPatterns('/docs'), serveReference(pageKey !== undefined));
   app.get(toPattern(UNSUBSCRIBE_PATH), unsubscribe.show);
   app.post(toPattern(UNSUBSCRIBE_PATH), unsubscribe.accept);
+  app.get(toPattern(ANSWER_PATH), answers.show);
+  app.post(toPattern(ANSWER_PATH), answers.accept);
   app.use(sendNotFound);
   app.use(sendFailure);
   return app;
@@ -85,7 +88,14 @@ const pages = [
   `${GRAPHQL_PATH}/assets/{file}`,
 ];
 const monitoring = ['/healthz', '/readyz', METRICS_PATH];
-const paths = [GRAPHQL_PATH, UNSUBSCRIBE_PATH, ...pages, ...monitoring, ...routes.map(({ path }) => path)];
+const paths = [
+  GRAPHQL_PATH,
+  UNSUBSCRIBE_PATH,
+  ANSWER_PATH,
+  ...pages,
+  ...monitoring,
+  ...routes.map(({ path }) => path),
+];
 
 /** Returns the patterns of a page and its files. */
 const toPatterns = (page: string) => [toPattern(page), toPattern(`${page}/assets/{file}`)];

@@ -98,3 +98,16 @@ export function isLine(text: string): boolean {
 export function toLine(text: string): string {
   return text.replace(REORDERING, '').replace(SPACES, ' ').trim();
 }
+
+/** Controls but tab and line feed, and what reorders text (Unicode, UAX #9). Neither would be seen. */
+const HIDDEN = /[^\P{Cc}\t\n]|[\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Replaces characters that hide or reorder text by their numbers: `[U+202E]`. */
+export function showHidden(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replace(
+      HIDDEN,
+      (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
+    );
+}

@@ -48,7 +48,9 @@ const settings = {
 const transport = createTransport({ streamTransport: true, buffer: true });
 
 async function receive(message: Message) {
-  const { message: source } = await transport.sendMail(composeMail(message, 'alice@example.com', settings));
+  const { message: source } = await transport.sendMail(
+    composeMail(message, { address: 'alice@example.com' }, settings),
+  );
   return simpleParser(String(source));
 }
 

@@ -3,11 +3,8 @@ import type { Socket } from 'node:net';
 import type { SMTPServerOptions } from 'smtp-server';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Channel } from '../../src/delivery/channel.ts';
-import {
-  createEmailChannel,
-  type EmailOptions,
-  type EmailTarget,
-} from '../../src/delivery/email/email-channel.ts';
+import { createEmailChannel, type EmailOptions } from '../../src/delivery/email/email-channel.ts';
+import type { Recipient } from '../../src/delivery/email/mail.ts';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
 import { Secret } from '../../src/values/secret.ts';
@@ -25,7 +22,7 @@ import {
 
 const tokens = createUnsubscribeTokens(new Map([['a', createSecretKey(randomBytes(32))]]));
 const from = { name: 'Workspaces', address: 'no-reply@example.com' };
-const alice: EmailTarget = { address: 'alice@example.org' };
+const alice: Recipient = { address: 'alice@example.org' };
 
 const message: Message = {
   userId: 'alice',
@@ -62,7 +59,7 @@ async function startBroken(...input: Parameters<typeof startBrokenServer>): Prom
   return server;
 }
 
-function openChannel(address: string, options: Partial<EmailOptions> = {}): Channel<EmailTarget> {
+function openChannel(address: string, options: Partial<EmailOptions> = {}): Channel<Recipient> {
   const url = new Secret(address);
   const config = { url, from, delaySeconds: 0 };
   const channel = createEmailChannel(config, {
@@ -89,7 +86,7 @@ const local = ({ port }: { port: number }) => `smtp://127.0.0.1:${port}`;
 async function receive(
   changes: Partial<Message> = {},
   options: Partial<EmailOptions> = {},
-  target: EmailTarget = alice,
+  target: Recipient = alice,
 ) {
   const server = await startServer();
   const outcome = await openChannel(local(server), options).send(

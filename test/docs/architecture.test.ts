@@ -216,9 +216,10 @@ describe('access to the database (docs/data-access.md)', () => {
     ]);
   });
 
-  test('in src/delivery, only the sender, what ends deliveries, and the list of all users use prepared statements', () => {
+  test('in src/delivery, only the sender, what ends deliveries, the list of all users, and answers use prepared statements', () => {
     expect([...prepared].filter((path) => path.startsWith('src/delivery/')).sort()).toEqual([
       'src/delivery/all-deliveries.ts',
+      'src/delivery/answers/give-answer.ts',
       'src/delivery/claim.ts',
       'src/delivery/email/unsubscribe.ts',
       'src/delivery/result.ts',

@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Channel } from '../../src/delivery/channel.ts';
-import { createEmailChannel, type EmailTarget } from '../../src/delivery/email/email-channel.ts';
+import { createEmailChannel } from '../../src/delivery/email/email-channel.ts';
+import type { Recipient } from '../../src/delivery/email/mail.ts';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
 import { Secret } from '../../src/values/secret.ts';
@@ -34,7 +35,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
   let untrust: () => void = () => undefined;
   let server: Process;
   let port: string;
-  const channels: Channel<EmailTarget>[] = [];
+  const channels: Channel<Recipient>[] = [];
 
   beforeAll(async () => {
     folder = await makeFolder();
@@ -53,7 +54,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
   });
 
   /** The address 0.0.0.0 is not loopback, so TLS and a trusted certificate are required. */
-  function openChannel(password: string): Channel<EmailTarget> {
+  function openChannel(password: string): Channel<Recipient> {
     const url = new Secret(`smtp://gateway:${password}@0.0.0.0:${port}`);
     const from = { name: 'Büro, "Workspaces"', address: 'no-reply@example.com' };
     const options = { publicUrl: 'https://gateway.example.com', tokens };
@@ -62,7 +63,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
     return channel;
   }
 
-  const sendTo = (channel: Channel<EmailTarget>, address: string, changes: Partial<Message> = {}) =>
+  const sendTo = (channel: Channel<Recipient>, address: string, changes: Partial<Message> = {}) =>
     channel.send({ ...message, ...changes }, { address }, AbortSignal.timeout(20_000));
 
   test('receives a mail that Python parses without defects, over STARTTLS and with a password', async () => {

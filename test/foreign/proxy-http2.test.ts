@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { chmod, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listen } from '../../src/server/listen.ts';
 import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -76,5 +78,18 @@ describe.skipIf(!hasProxies)(
         await proxy.stop();
       },
     );
+
+    test.each(proxyPrograms)('$program logs no token of a link that it cannot forward', async (program) => {
+      const server = createServer((_request, response) => response.end());
+      const port = Number(new URL(await listen(server, { host: '127.0.0.1', port: 0 })).port);
+      const proxy = await startProxy(program, folder, [port, port]);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      const headers = { Referer: `${proxy.address}/answer/secret-1` };
+      for (const path of ['/answer/secret-2', '/unsubscribe/secret-3', '/answer/secret-4/x?secret-5'])
+        expect((await fetch(proxy.address + path, { headers })).status).toBeGreaterThan(500);
+      const { stdout, stderr } = await proxy.stop();
+      expect(stdout + stderr).not.toContain('secret-');
+    });
   },
 );

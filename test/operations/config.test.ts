@@ -53,7 +53,7 @@ test('every setting has a development default', () => {
     maxSubscribers: 10_000,
     liveSweepMs: 5000,
     notificationRetentionDays: 90,
-    delivery: { sends: true, email: null, push: null, chat: null, appUrl: null },
+    delivery: { sends: true, email: null, push: null, chat: null, answerLinks: 'off', appUrl: null },
     reusePort: false,
     graphiql: true,
     metrics: { kind: 'open' },
@@ -115,6 +115,7 @@ test('reads every variable', () => {
     CHAT_TOKEN: 'xoxb-1',
     CHAT_API_URL: 'https://chat.test/api/',
     APP_URL: 'https://app.test/inbox/{id}',
+    ANSWER_LINKS: 'questions',
     DELIVERY: 'false',
   };
   // AUTH_JWKS cannot be combined with AUTH_JWKS_URL.
@@ -160,6 +161,7 @@ test('reads every variable', () => {
       email: { from: { name: 'Workspaces', address: 'no-reply@example.com' }, delaySeconds: 0 },
       push: { subject: 'mailto:operations@example.com', allowedHosts: ['push.test:8443', 'other.test'] },
       chat: { apiUrl: 'https://chat.test/api' },
+      answerLinks: 'questions',
       appUrl: 'https://app.test/inbox/{id}',
     },
     warnings: [],
@@ -407,6 +409,22 @@ test('warns if emails will have no link to unsubscribe', () => {
     'PUBLIC_URL: is not set, so emails contain no link to unsubscribe',
   ]);
   expect(readConfig({ ...email, PUBLIC_URL: 'https://gateway.example.com' }).warnings).toEqual([]);
+});
+
+test('requires PUBLIC_URL for links to answer by, and warns if they approve plans', () => {
+  const PUBLIC_URL = 'https://gateway.example.com';
+  expect(() => readConfig({ ANSWER_LINKS: 'questions' })).toThrow(
+    'PUBLIC_URL: is required with ANSWER_LINKS',
+  );
+  for (const ANSWER_LINKS of ['true', 'plans', 'All'])
+    expect(() => readConfig({ ANSWER_LINKS, PUBLIC_URL })).toThrow(
+      'ANSWER_LINKS: must be off, questions or all',
+    );
+  expect(readConfig({ ANSWER_LINKS: 'off' }).warnings).toEqual([]);
+  expect(readConfig({ ANSWER_LINKS: 'questions', PUBLIC_URL }).warnings).toEqual([]);
+  expect(readConfig({ ANSWER_LINKS: 'all', PUBLIC_URL }).warnings).toEqual([
+    'ANSWER_LINKS: is all, so whoever has an email about a plan can approve the plan; with questions, plans have no such link',
+  ]);
 });
 
 describe('an unknown variable', () => {

@@ -46,6 +46,8 @@ test.each([
   'POST /user/notifications/x/dismiss/',
   'POST /user/notifications/x/y/dismiss',
   'POST /user/notifications//x/dismiss',
+  'GET /answer',
+  'PUT /answer/x',
   'GET /unsubscribe',
   'GET /Unsubscribe/x',
   'GET /unsubscribe/x/',

@@ -32,10 +32,18 @@ export function describeWholeAnswer(answer: Answer): string {
   return texts.map(({ question, text }) => `${question} ${text}`).join('; ');
 }
 
+/** Where an answer was given. Who opened a link in a mail is not known. */
+const surfaces = {
+  GRAPHQL: 'in an app',
+  REST: 'over the REST API',
+  EMAIL: 'by link in a mail',
+  CHAT: 'in the chat',
+} as const;
+
 /** Who answered, and how. */
 export function describeAuthor({ by, via }: Answer): string {
   if (via === 'DEFAULT') return 'Automatically, when the time was up';
-  return `By ${by ?? 'a user'} ${via === 'REST' ? 'over the REST API' : 'in an app'}`;
+  return `By ${by ?? 'a user'} ${surfaces[via]}`;
 }
 
 /** The status of a notification in a few words, `undefined` while it is simply active. */

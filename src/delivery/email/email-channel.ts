@@ -6,10 +6,7 @@ import type { EmailConfig } from '../../config.ts';
 import type { Channel } from '../channel.ts';
 import type { DeliveryFailureReason } from '../delivery.enums.ts';
 import { type AttemptOutcome, pauseProvider, rejectTarget, requireOperator, retryLater } from '../outcome.ts';
-import { composeMail, type MailSettings } from './mail.ts';
-
-/** The mailbox of a user. */
-export type EmailTarget = { readonly address: string };
+import { composeMail, type MailSettings, type Recipient } from './mail.ts';
 
 /** The settings of the email channel. `timeouts` replaces the defaults. */
 export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: typeof defaultTimeouts };
@@ -30,7 +27,7 @@ const CONNECTIONS_PER_USER = 4;
 const ATTEMPT_MS = 20_000;
 
 /** Creates the channel that sends emails to an SMTP server (RFC 5321), which relays them. */
-export function createEmailChannel(config: EmailConfig, options: EmailOptions): Channel<EmailTarget> {
+export function createEmailChannel(config: EmailConfig, options: EmailOptions): Channel<Recipient> {
   const { from } = config;
   const { publicUrl, tokens } = options;
   const transport = createTransport(createPoolOptions(config, options));
@@ -47,8 +44,8 @@ export function createEmailChannel(config: EmailConfig, options: EmailOptions): 
     concurrencyPerProvider: CONNECTIONS,
     concurrencyPerUser: CONNECTIONS_PER_USER,
     attemptMs: ATTEMPT_MS,
-    async send(message, { address }, signal) {
-      const mail = composeMail(message, address, { from, publicUrl, tokens });
+    async send(message, recipient, signal) {
+      const mail = composeMail(message, recipient, { from, publicUrl, tokens });
       const error = await new Promise<NodemailerError | null>((resolve) => {
         transport.sendMail({ ...mail, signal }, resolve);
       });

@@ -1,6 +1,7 @@
 import type { SendMailOptions } from 'nodemailer';
 import type { Mailbox } from '../../config/delivery-formats.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
+import { escapeHtml } from '../../pages/html.ts';
 import { hashMessageKey, type Message, type MessageQuestion } from '../message.ts';
 import { toUnsubscribeUrl, type UnsubscribeTokens } from './unsubscribe-token.ts';
 
@@ -14,6 +15,9 @@ export type MailSettings = {
   tokens: Pick<UnsubscribeTokens, 'sign'>;
 };
 
+/** Who receives a mail, and where the person answers its request; without `answerUrl`, the mail does not lead there. */
+export type Recipient = { readonly address: string; readonly answerUrl?: string | undefined };
+
 /** Longer links do not fit on a line of a header (RFC 5322, section 2.1.1). */
 const MAX_HEADER_URL = 950;
 
@@ -23,12 +27,12 @@ const MAX_HEADER_URL = 950;
  */
 export function composeMail(
   message: Message,
-  address: string,
+  { address, answerUrl }: Recipient,
   { from, publicUrl, tokens }: MailSettings,
 ): SendMailOptions & { messageId: string } {
   const unsubscribeUrl = publicUrl === null ? null : toUnsubscribeUrl(publicUrl, tokens.sign(message));
   return {
-    ...renderMail(message, unsubscribeUrl),
+    ...renderMail(message, answerUrl, unsubscribeUrl),
     ...composeHeaders(unsubscribeUrl),
     from: { ...from },
     to: { name: '', address },
@@ -58,13 +62,20 @@ export const kindNames: Readonly<Record<NotificationKind, string>> = {
 /** The content of a mail, as plain text and as HTML. */
 type MailContent = { text: string; html: string };
 
+const ANSWER = 'Read and answer';
+const ANYBODY = 'Whoever has this link can answer. Do not forward this email.';
+
 const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border-left: 3px solid #888';
 
 /**
  * Renders a mail. The HTML has no images, tables, scripts or classes, and no colors of text and background, so mail
  * programs apply their own light or dark theme.
  */
-function renderMail(message: Message, unsubscribeUrl: string | null): MailContent {
+function renderMail(
+  message: Message,
+  answerUrl: string | undefined,
+  unsubscribeUrl: string | null,
+): MailContent {
   const { questions } = message;
   // Questions are listed with their options instead.
   const details = questions.length === 0 ? message.details : null;
@@ -77,6 +88,7 @@ function renderMail(message: Message, unsubscribeUrl: string | null): MailConten
     details,
     ...questions.map(formatQuestion),
     facts.map(([name, value]) => `${name}: ${value}`).join('\n'),
+    answerUrl && `${ANSWER}: ${answerUrl}\n(${ANYBODY})`,
     message.url && `Open the notification: ${message.url}`,
     unsubscribeUrl && `-- \n${stop}: ${unsubscribeUrl}`,
   ];
@@ -86,12 +98,13 @@ function renderMail(message: Message, unsubscribeUrl: string | null): MailConten
     details && `<blockquote style="${QUOTE}">${escapeHtml(details)}</blockquote>`,
     ...questions.map(renderQuestion),
     `<p>${facts.map(([name, value]) => `${name}: ${escapeHtml(value)}`).join('<br>\n')}</p>`,
+    answerUrl && `<p><strong>${renderLink(answerUrl, ANSWER)}</strong><br><small>${ANYBODY}</small></p>`,
     message.url && `<p>${renderLink(message.url, 'Open the notification')}</p>`,
     unsubscribeUrl && `<hr>\n<p><small>${renderLink(unsubscribeUrl, stop)}</small></p>`,
   ];
   return {
-    text: removeControls(`${text.filter((part) => part !== null).join('\n\n')}\n`),
-    html: removeControls(renderDocument(message.title, html.filter((part) => part !== null).join('\n'))),
+    text: removeControls(`${text.filter((part) => part != null).join('\n\n')}\n`),
+    html: removeControls(renderDocument(message.title, html.filter((part) => part != null).join('\n'))),
   };
 }
 
@@ -144,18 +157,6 @@ ${body}
 
 function renderLink(url: string, label: string): string {
   return `<a href="${escapeHtml(url)}">${escapeHtml(label)}</a>`;
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
 /** Removes control characters except tab and line feed. */

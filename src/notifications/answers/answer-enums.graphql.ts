@@ -35,6 +35,8 @@ export const AnswerViaEnum = builder.enumType('AnswerVia', {
   values: toEnumValues(answerVias, {
     graphql: 'By the user, over GraphQL.',
     rest: 'By the user, over REST.',
+    email: 'By a link in a mail to the user. Who opened it is not known.',
+    chat: "By the user's member in the chat.",
     default: 'By nobody: the request expired, and the platform had published this answer for that.',
   }),
 });

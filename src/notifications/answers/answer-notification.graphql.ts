@@ -83,7 +83,10 @@ builder.mutationField(answerNotificationField, (t) =>
       const result = await answerNotification(context, viewer.userId, request, ['input']);
       const { state, notification, isOwn, isNew } = result;
       if (isNew) {
-        audit(log, 'notification.answered', viewer.userId, viewer.userId, { notification: id });
+        audit(log, 'notification.answered', viewer.userId, viewer.userId, {
+          notification: id,
+          via: request.via,
+        });
         context.answered.push(id);
       }
       const answer = withTime(result.answer, notification);

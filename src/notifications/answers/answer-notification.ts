@@ -28,8 +28,17 @@ import {
   toAnswerContent,
 } from './answer.ts';
 
-/** An answer to a notification's request. The ID distinguishes a retry from a second answer. */
-export type AnswerRequest = { id: string; answerId: string; given: GivenAnswer; via: AnswerVia };
+/**
+ * An answer to a notification's request. The ID distinguishes a retry from a second answer. `admit` throws if the
+ * notification is not the one that was shown.
+ */
+export type AnswerRequest = {
+  id: string;
+  answerId: string;
+  given: GivenAnswer;
+  via: AnswerVia;
+  admit?: (notification: Notification) => void;
+};
 
 /**
  * The result of answering: how the request is settled, and the answer if it has one. `isOwn`: it is the given answer,
@@ -54,13 +63,14 @@ export type AnswerResult = {
 export async function answerNotification(
   dependencies: NotificationDependencies,
   userId: string,
-  { id, answerId, given, via }: AnswerRequest,
+  { id, answerId, given, via, admit }: AnswerRequest,
   path: Path,
 ): Promise<AnswerResult> {
   const [result] = await changeNotifications(dependencies, userId, {
     read: (read) => read(readWhole, { userId, id }),
     decide([found], moment) {
       if (found === undefined) throw new NotFoundError();
+      admit?.(found);
       if (found.requestState === 'none') throw createNoRequestError(path, id);
       // A settled request takes no answer, so the rules do not matter any more.
       const mayAnswer = found.requestState === 'open' && !isDue(found, moment.at);

@@ -10,8 +10,11 @@ export type RequestState = Exclude<StoredRequestState, 'none'>;
 export const planDecisions = ['approve', 'request_changes', 'reject'] as const;
 export type PlanDecision = (typeof planDecisions)[number];
 
-/** How an answer was given. `default`: the request expired, and its publisher had given an answer for that. */
-export const answerVias = ['graphql', 'rest', 'default'] as const;
+/**
+ * How an answer was given. `email`: by a link in a mail. `default`: the request expired, and its publisher had given an answer
+ * for that.
+ */
+export const answerVias = ['graphql', 'rest', 'email', 'chat', 'default'] as const;
 export type AnswerVia = (typeof answerVias)[number];
 
 /** Whether the task could use an answer. */

@@ -26,8 +26,12 @@ export type AnswerReceiptOutcome =
 
 /** How an answer was given. */
 export type AnswerVia =
+  /** By the user's member in the chat. */
+  | 'CHAT'
   /** By nobody: the request expired, and the platform had published this answer for that. */
   | 'DEFAULT'
+  /** By a link in a mail to the user. Who opened it is not known. */
+  | 'EMAIL'
   /** By the user, over GraphQL. */
   | 'GRAPHQL'
   /** By the user, over REST. */

@@ -1,0 +1,56 @@
+import { hash } from 'node:crypto';
+import type { EncryptionKeys } from '../../config.ts';
+import { type AnswerLink, createLinkCipher } from '../../encryption/bound-cipher.ts';
+import type { NotificationKind } from '../../notifications/notification.enums.ts';
+import type { Asked } from './give-answer.ts';
+
+/** The path of links to the answer page. */
+export const ANSWER_PATH = '/answer/{token}';
+
+/** For which requests mails have links: none, all but plans, or all. */
+export type LinkedRequests = 'off' | 'questions' | 'all';
+
+/** A link works for a week, if its request waits that long. */
+const LIFETIME_MS = 7 * 86_400_000;
+
+/** Creates and reads the links to the answer page. */
+export type AnswerLinks = ReturnType<typeof createAnswerLinks>;
+
+/**
+ * Creates the maker of links. A token is encrypted, and so authenticated, with keys for this purpose only. It is bound to its
+ * user, the request and everything shown of it, the address that it is sent to, and the last change of the contact.
+ */
+export function createAnswerLinks(linked: LinkedRequests, keys: EncryptionKeys, publicUrl: string | null) {
+  const cipher = createLinkCipher(keys);
+  const allows = (kind: NotificationKind) =>
+    linked === 'all' || (linked === 'questions' && kind !== 'plan_requested');
+  return {
+    /** Whether there are any links. */
+    areOn: linked !== 'off',
+    /** Returns the link for an address; `undefined` if the request has none, or the address is not the user's any more. */
+    async create(asked: Asked, address: string): Promise<string | undefined> {
+      const { userId, id, kind, requestState } = asked.notification;
+      if (publicUrl === null || !allows(kind) || requestState !== 'open' || asked.contact?.email !== address)
+        return undefined;
+      const link = { userId, id, bound: bind(asked), expiresAt: Date.now() + LIFETIME_MS };
+      return publicUrl + ANSWER_PATH.replace('{token}', await cipher.encrypt(link, purpose));
+    },
+    /** Returns what a token says; `undefined` if it is not one of these, or too old. */
+    async read(token: string): Promise<AnswerLink | undefined> {
+      // The last characters of a part can have several forms.
+      const isCanonical = token
+        .split('.')
+        .every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
+      const link = isCanonical ? await cipher.decrypt(token, purpose).catch(() => undefined) : undefined;
+      return link !== undefined && link.expiresAt > Date.now() ? link : undefined;
+    },
+    /** Whether a link is still valid for what is stored. */
+    isValid: ({ bound }: AnswerLink, asked: Asked): boolean =>
+      allows(asked.notification.kind) && bound === bind(asked),
+  };
+}
+
+const purpose = { purpose: 'answer' } as const;
+
+const bind = ({ requestHash, contact }: Asked): string =>
+  hash('sha256', JSON.stringify([requestHash, contact?.email, contact?.updatedAt]), 'base64url');

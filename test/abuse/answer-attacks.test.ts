@@ -1,0 +1,375 @@
+import { createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { CompactEncrypt, SignJWT, UnsecuredJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
+import {
+  type AnsweringGateway,
+  decide,
+  findLink,
+  openLink,
+  publishByMail,
+  sendForm,
+  startAnsweringGateway,
+} from '../support/answer-page.ts';
+import { putContact } from '../support/delivery.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { deleteUser, payloads, publish } from '../support/records.ts';
+import { readNotification } from '../support/requests.ts';
+import { member } from '../support/tokens.ts';
+
+/* Each row is an attack on an open request, which must stay open. */
+
+const key = randomBytes(32);
+const keys = new Map([['k1', createSecretKey(key)]]);
+const derived = (purpose: string, from = key) => new Uint8Array(hkdfSync('sha256', from, '', purpose, 32));
+
+let gateway: AnsweringGateway;
+/** Gateways of the same database and key, whose operator has changed `ANSWER_LINKS`. */
+let off: TestGateway;
+let questions: TestGateway;
+beforeAll(async () => {
+  const settings = {
+    ENCRYPTION_KEYS: `k1:${key.toString('base64')}`,
+    CORS_ORIGINS: 'https://app.example.com',
+  };
+  gateway = await startAnsweringGateway(settings);
+  const start = (ANSWER_LINKS: string) =>
+    startTestGateway(
+      { ...settings, ANSWER_LINKS, PUBLIC_URL: gateway.address, DELIVERY: 'false' },
+      gateway.database,
+    );
+  [off, questions] = await Promise.all([start('off'), start('questions')]);
+});
+afterAll(async () => {
+  await Promise.all([off.close(), questions.close()]);
+  await gateway.close();
+});
+
+type Target = { userId: string; id: string; link: string };
+type Attack = (target: Target) => Promise<unknown>;
+
+let targets = 0;
+async function createTarget(): Promise<Target> {
+  targets += 1;
+  const userId = `user-${targets}`;
+  return { userId, ...(await publishByMail(gateway, userId)) };
+}
+
+const isOpen = async ({ userId, id }: Target) =>
+  (await readNotification(gateway, userId, id))?.request.state === 'OPEN';
+
+/** Runs an attack, and expects that the request stays open, and that its own link then still works unless it is void. */
+async function expectHarmless(attack: Attack): Promise<Target> {
+  const target = await createTarget();
+  await attack(target);
+  expect(await isOpen(target)).toBe(true);
+  return target;
+}
+
+const tokenOf = ({ link }: { link: string }) => link.split('/').at(-1) ?? '';
+const withToken = ({ link }: { link: string }, token: string) => link.replace(/[^/]*$/, token);
+
+/** Expects that a token neither shows nor approves anything, and does not say why. */
+async function expectInvalid(target: Target, token: string): Promise<void> {
+  const link = withToken(target, token);
+  for (const { status, page } of [await openLink(link), await sendForm(link, decide.approve)]) {
+    expect(status).toBe(404);
+    expect(page).not.toContain('A title');
+  }
+}
+
+describe('a forged token', () => {
+  const week = 7 * 86_400_000;
+  const content = ({ userId, id }: Target, other = {}) => ({
+    userId,
+    id,
+    bound: 'x'.repeat(43),
+    expiresAt: Date.now() + week,
+    ...other,
+  });
+  const encrypt = (
+    claims: object,
+    {
+      with: using = derived('answer link'),
+      header = { purpose: 'answer' },
+      kid = 'k1',
+    }: { with?: Uint8Array; header?: object; kid?: string } = {},
+  ) =>
+    new CompactEncrypt(new TextEncoder().encode(JSON.stringify(claims)))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid, ...header })
+      .encrypt(using);
+  /** Replaces a part of the token by that of another link. */
+  const mix = (part: number) => async (target: Target) => {
+    const parts = tokenOf(target).split('.');
+    parts[part] = tokenOf(await createTarget()).split('.')[part] ?? '';
+    return parts.join('.');
+  };
+
+  test.each<[what: string, forge: (target: Target) => string | Promise<string>]>([
+    ['is empty', () => ''],
+    ['is a word', () => 'x'],
+    ['is cut', (target) => tokenOf(target).slice(0, -2)],
+    ['has another character', (target) => `${tokenOf(target)}A`],
+    ['has padding', (target) => `${tokenOf(target)}=`],
+    [
+      'has another last character for the same bytes',
+      (target) => {
+        const token = tokenOf(target);
+        const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+        return token.slice(0, -1) + alphabet[alphabet.indexOf(token.at(-1) ?? '') + 1];
+      },
+    ],
+    ['has another part', (target) => `${tokenOf(target)}.`],
+    ['is percent-encoded', (target) => tokenOf(target).replace('.', '%2E')],
+    ['is of no content that was shown', (target) => encrypt(content(target))],
+    [
+      'has the key of another gateway',
+      (target) => encrypt(content(target), { with: derived('answer link', randomBytes(32)) }),
+    ],
+    ['has the key of what is stored', (target) => encrypt(content(target), { with: key })],
+    [
+      'has the key of unsubscribe links',
+      (target) => encrypt(content(target), { with: derived('unsubscribe token') }),
+    ],
+    ['has no purpose', (target) => encrypt(content(target), { header: {} })],
+    ['has another purpose', (target) => encrypt(content(target), { header: { purpose: 'unsubscribe' } })],
+    ['has an unknown key ID', (target) => encrypt(content(target), { kid: 'k2' })],
+    ['lacks an expiry', (target) => encrypt(content(target, { expiresAt: undefined }))],
+    ['never expires', (target) => encrypt(content(target, { expiresAt: 'never' }))],
+    [
+      'is a link to unsubscribe',
+      ({ userId }) => createUnsubscribeTokens(keys).sign({ userId, kind: 'plan_requested' }),
+    ],
+    ["is the user's token of the API", ({ userId }) => member(userId)],
+    ['is not encrypted', (target) => new UnsecuredJWT(content(target)).encode()],
+    [
+      'is signed with the key',
+      (target) => new SignJWT(content(target)).setProtectedHeader({ alg: 'HS256' }).sign(key),
+    ],
+    ['has the header of another', mix(0)],
+    ['has the vector of another', mix(2)],
+    ['has the content of another', mix(3)],
+    ['has the tag of another', mix(4)],
+    ['has the ID of the notification', ({ id }) => id],
+    ['has 100,000 characters', (target) => tokenOf(target) + 'A'.repeat(10_000)],
+  ])('that %s is refused', async (what, forge) => {
+    await expectHarmless(async (target) => {
+      const token = await forge(target);
+      // The header of another link is the same.
+      if (what !== 'has the header of another') await expectInvalid(target, token);
+    });
+  });
+
+  test('with any changed character is refused', async () => {
+    await expectHarmless(async (target) => {
+      const token = tokenOf(target);
+      for (let index = 0; index < token.length; index += 7) {
+        const other = token[index] === 'A' ? 'B' : 'A';
+        await expectInvalid(target, token.slice(0, index) + other + token.slice(index + 1));
+      }
+    });
+  });
+});
+
+describe('a link is void', () => {
+  const republish =
+    (plan: string) =>
+    async ({ userId, id }: Target) => {
+      await deleteUser(gateway, userId);
+      await putContact(gateway, userId, { email: `${userId}@example.com` });
+      const input = { summary: 'In short', plan };
+      await publish(gateway, userId, 'plan_requested', {
+        id,
+        payload: { planRequested: { toolId: 'tool-1', input } },
+      });
+    };
+  const change =
+    (email: string | undefined) =>
+    ({ userId }: Target) =>
+      putContact(gateway, userId, email === undefined ? {} : { email });
+
+  test.each<[when: string, attack: Attack]>([
+    ['after its ID was published again with another plan', republish('2. Do more')],
+    [
+      'after its ID was published again with the same plan',
+      republish(payloads.plan_requested.planRequested.input.plan),
+    ],
+    ['after the address has changed', change('other@example.com')],
+    ['after the address was removed', change(undefined)],
+    [
+      'after the same address was put again',
+      ({ userId }) => change(`${userId}@example.com`)({ userId, id: '', link: '' }),
+    ],
+    [
+      'after the address has changed twice',
+      async (target) => {
+        await change('other@example.com')(target);
+        await change(`${target.userId}@example.com`)(target);
+      },
+    ],
+  ])('%s', async (_when, attack) => {
+    const target = await expectHarmless(attack);
+    await expectInvalid(target, tokenOf(target));
+    expect(await isOpen(target)).toBe(true);
+  });
+
+  test('after its user was deleted', async () => {
+    const target = await createTarget();
+    await deleteUser(gateway, target.userId);
+    await expectInvalid(target, tokenOf(target));
+  });
+
+  test.each([
+    ['off', () => off],
+    ['questions', () => questions],
+  ])('with ANSWER_LINKS=%s', async (_value, other) => {
+    const target = await createTarget();
+    const path = `${other().address}/answer/${tokenOf(target)}`;
+    expect((await openLink(path)).status).toBe(404);
+    expect((await sendForm(path, decide.approve, { Origin: gateway.address })).status).toBe(404);
+    expect(await isOpen(target)).toBe(true);
+  });
+
+  test('after seven days', async () => {
+    const target = await createTarget();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 7 * 86_400_000 + 1000 });
+    try {
+      await expectInvalid(target, tokenOf(target));
+    } finally {
+      vi.useRealTimers();
+    }
+    expect((await openLink(target.link)).status).toBe(200);
+  });
+});
+
+describe('a scanner, or a page of another site, changes nothing', () => {
+  const approve = new URLSearchParams(decide.approve).toString();
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const post = (headers: Record<string, string>, body: RequestInit['body'] = approve) => ({
+    method: 'POST',
+    headers,
+    body,
+  });
+  const own = () => ({ ...form, Origin: gateway.address });
+
+  test.each<[what: string, send: () => RequestInit, status: number]>([
+    ['GET', () => ({}), 200],
+    ['HEAD', () => ({ method: 'HEAD' }), 200],
+    ['OPTIONS', () => ({ method: 'OPTIONS' }), 404],
+    ['PUT', () => ({ method: 'PUT', headers: own(), body: approve }), 404],
+    ['PATCH', () => ({ method: 'PATCH', headers: own(), body: approve }), 404],
+    ['DELETE', () => ({ method: 'DELETE' }), 404],
+    [
+      'GET with another method in a header',
+      () => ({ headers: { ...own(), 'X-HTTP-Method-Override': 'POST' } }),
+      200,
+    ],
+    ['POST without a body', () => ({ method: 'POST', headers: own() }), 422],
+    ['POST of the form as it is, with its button', () => post(own(), 'text-0='), 422],
+    ['POST of every button', () => post(own(), 'choice-0=0&choice-0=1&choice-0=2&text-0=x'), 422],
+    ['POST of an unknown decision', () => post(own(), 'choice-0=3'), 422],
+    ['POST of a negative decision', () => post(own(), 'choice-0=-1'), 422],
+    ['POST of an empty decision', () => post(own(), 'choice-0='), 422],
+    ['POST of a decision by name', () => post(own(), 'choice-0=approve&decision=approve'), 422],
+    ['POST without an origin', () => post(form), 400],
+    ['POST of the origin null', () => post({ ...form, Origin: 'null' }), 400],
+    ['POST of another site', () => post({ ...form, Origin: 'https://evil.example' }), 400],
+    ['POST of a site that may call the API', () => post({ ...form, Origin: 'https://app.example.com' }), 400],
+    ['POST of a similar site', () => post({ ...form, Origin: `${gateway.address}.evil.example` }), 400],
+    ['POST of another port', () => post({ ...form, Origin: 'http://127.0.0.1' }), 400],
+    [
+      'POST with another scheme',
+      () => post({ ...form, Origin: gateway.address.replace('http', 'https') }),
+      400,
+    ],
+    ['POST of a referrer only', () => post({ ...form, Referer: gateway.address }), 400],
+    ['POST of JSON', () => post({ ...own(), 'Content-Type': 'application/json' }, '{"choice-0":"0"}'), 400],
+    ['POST of text', () => post({ ...own(), 'Content-Type': 'text/plain' }), 400],
+    [
+      'POST of a similar type',
+      () => post({ ...own(), 'Content-Type': 'application/x-www-form-urlencoded2' }),
+      400,
+    ],
+    [
+      'POST of several parts',
+      () =>
+        post(
+          { ...own(), 'Content-Type': 'multipart/form-data; boundary=x' },
+          '--x\r\nContent-Disposition: form-data; name="choice-0"\r\n\r\n0\r\n--x--',
+        ),
+      400,
+    ],
+    [
+      'POST of a compressed form',
+      () => post({ ...own(), 'Content-Encoding': 'gzip' }, gzipSync(approve)),
+      400,
+    ],
+    ['POST of more than 128 KiB', () => post(own(), `${approve}&text-0=${'x'.repeat(131_072)}`), 400],
+    [
+      'POST of more than 128 KiB without a length',
+      () => ({ ...post(own(), new Blob(['x'.repeat(200_000)]).stream()), duplex: 'half' }),
+      400,
+    ],
+    ['POST of a long text', () => post(own(), `${approve}&text-0=${'x'.repeat(10_001)}`), 422],
+    ['POST to the link with a query', () => post(own(), 'text-0=x'), 422],
+  ])('%s', async (what, send, status) => {
+    const target = await expectHarmless(async ({ link }) => {
+      const reply = await openLink(what.endsWith('with a query') ? `${link}?${approve}` : link, send());
+      expect(reply.status).toBe(status);
+      if (status === 404) return;
+      expect(reply.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+      expect(reply.headers.get('x-frame-options')).toBe('DENY');
+      expect(reply.headers.get('cache-control')).toBe('no-store');
+    });
+    // The user can still decide.
+    expect((await sendForm(target.link, decide.reject)).status).toBe(200);
+  });
+
+  test('too many requests with one link are refused', async () => {
+    const limited = await startAnsweringGateway({ RATE_LIMIT_READS_PER_MINUTE: '3' });
+    try {
+      const { link } = await publishByMail(limited, 'alice');
+      const statuses: number[] = [];
+      while (!statuses.includes(429) && statuses.length < 50) statuses.push((await openLink(link)).status);
+      expect(statuses).toContain(429);
+      expect((await sendForm(link, decide.approve)).status).toBe(429);
+    } finally {
+      await limited.close();
+    }
+  });
+});
+
+test('what the task sent becomes no markup, link of the page or header', async () => {
+  const bad = `"'><script>alert(1)</script><img src=x onerror=alert(1)><form action=//evil.example>\u202e</textarea></title>`;
+  const options = [{ label: bad, description: bad, preview: bad }];
+  const { link } = await publishByMail(gateway, 'markup', 'question_requested', {
+    title: bad.replace('\u202e', ''),
+    projectName: bad,
+    task: { id: bad, projectId: 'p', name: bad },
+    onExpiry: { questions: [{ index: 0, options: [], other: bad }] },
+    expiresInSeconds: 3600,
+    payload: {
+      questionRequested: {
+        toolId: 't',
+        input: { questions: [{ question: bad, header: bad, options }], [bad]: bad },
+      },
+    },
+  });
+  const { page } = await openLink(link);
+  const tags = new Set(page.match(/<\/?[a-z0-9]+/g));
+  expect([...tags].filter((tag) => /script|img|form/.test(tag))).toEqual(['<form', '</form']);
+  expect(page.match(/<form[^>]*>/g)).toEqual(['<form method="post">']);
+  expect(page).not.toContain('\u202e');
+  const { headers } = await openLink(link, {
+    headers: { 'X-Forwarded-Host': 'evil.example', 'Accept-Language': 'de\tx;q=,*' },
+  });
+  expect([...headers.values()].join()).not.toContain('evil.example');
+  expect(findLink(gateway, 'markup')).toBe(link);
+});
+
+test('no attack was logged with a token', () => {
+  const text = gateway.logLines().join('\n');
+  expect(text).toContain('"path":"/answer/{token}"');
+  expect(text).not.toMatch(/eyJhbGciOiJkaXIi/);
+});

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type AnsweringGateway,
+  decide,
+  openLink,
+  publishByMail,
+  sendForm,
+  startAnsweringGateway,
+} from '../support/answer-page.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startProxy, type TestProxy } from '../support/proxy.ts';
+import { listEvents, readNotification } from '../support/requests.ts';
+
+/* While PostgreSQL does not respond, a person who answers knows within three seconds. */
+
+let database: TestDatabase;
+let proxy: TestProxy;
+let gateway: AnsweringGateway;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const url = new URL(database.url);
+  proxy = await startProxy(Number(url.port));
+  url.port = String(proxy.port);
+  gateway = await startAnsweringGateway({ DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: '2000' });
+});
+afterAll(async () => {
+  await gateway.close();
+  await proxy.close();
+  await database.drop();
+});
+
+/** Returns what a call resolves to, and expects that a person does not wait too long. */
+async function whileWaiting<Result>(call: Promise<Result>): Promise<Result> {
+  const start = performance.now();
+  const result = await call;
+  expect(performance.now() - start).toBeLessThan(3000);
+  return result;
+}
+
+test.each(['stall', 'refuse'] as const)(
+  'if connections %s, the page says so, and the answer is stored once later',
+  async (state) => {
+    const { id, link } = await publishByMail(gateway, state);
+    await proxy.setState(state);
+    for (const call of [openLink(link), sendForm(link, decide.approve), sendForm(link, decide.approve)]) {
+      const { status, page } = await whileWaiting(call);
+      expect([status, page]).toEqual([503, expect.stringContaining('It counts only once.')]);
+    }
+    await proxy.setState('open');
+    await eventually(async () => expect((await sendForm(link, decide.approve)).status).toBe(200));
+    expect((await sendForm(link, decide.reject)).status).toBe(409);
+    expect((await readNotification(gateway, state, id)).request).toMatchObject({ answer: { via: 'EMAIL' } });
+    expect(await listEvents(database, state)).toEqual([`answered ${id}`]);
+    expect(gateway.logLines().join('\n')).not.toContain(link.split('/').at(-1));
+  },
+);
