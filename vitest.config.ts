@@ -4,8 +4,10 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 const LONG = 'test/**/*.long.test.ts';
 /** Attacks, which measure how long other users wait. */
 const ATTACKS = 'test/abuse/**/*.long.test.ts';
-/** Tests with foreign programs: client generators, a mail server, a browser, PgBouncer, proxies, npm. */
+/** Tests with foreign programs: client generators, a mail server, a browser, proxies. */
 const FOREIGN = 'test/foreign/**/*.test.ts';
+/** What has to hold of a release: rolling restarts, upgrades, images, backups, PgBouncer, units, alerts. */
+const RELEASE = 'test/releases/**/*.test.ts';
 /** Tests of documents, packaging and the structure of the source. */
 const DOCS = 'test/docs/**/*.test.ts';
 
@@ -24,12 +26,13 @@ export default defineConfig({
     // Node.js loads the modules, as in production. Vite's module runner would load graphql twice.
     experimental: { viteModuleRunner: false },
     projects: [
-      project('main', ['test/**/*.test.ts'], [LONG, FOREIGN, DOCS]),
+      project('main', ['test/**/*.test.ts'], [LONG, FOREIGN, RELEASE, DOCS]),
       project('docs', [DOCS]),
       // Many start programs of their own.
       project('long', [LONG, FOREIGN], [ATTACKS], 2),
       // After the others, one at a time.
       project('attacks', [ATTACKS], [], 1),
+      project('release', [RELEASE], [], 2),
     ],
   },
 });

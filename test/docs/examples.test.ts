@@ -24,7 +24,7 @@ import { openStream } from '../support/sse.ts';
  *   block with the reply follows. A `json variables` block in between contains its variables. Without a reply the
  *   document is only validated.
  * - `ts`, `tsx` and `js`: an excerpt of the file named after the language. Those of docs/adding-an-operation.md and
- *   docs/build-an-inbox.md do not exist: foreign/contributing.test.ts and foreign/build-an-inbox.test.ts create them.
+ *   docs/build-an-inbox.md do not exist: releases/contributing.test.ts and foreign/build-an-inbox.test.ts create them.
  * Blocks of other languages are not run.
  */
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { timeouts } from '../../src/server/connections.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 
-/* foreign/rolling-restart.test.ts runs the proxies. This file checks the values that must fit together. */
+/* releases/rolling-restart.test.ts runs the proxies. This file checks the values that must fit together. */
 
 const unit = await readRepositoryFile('ops/workspace-account-gateway@.service');
 const readDelay = (name: string) => Number(new RegExp(`^Environment=${name}=(\\d+)$`, 'm').exec(unit)?.[1]);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasProxies, proxyPrograms, type RunningProxy, startProxy } from '../foreign/proxies.ts';
 import { rest } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -15,7 +16,6 @@ import { getPort } from '../support/proxy.ts';
 import { publish } from '../support/records.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 import { member } from '../support/tokens.ts';
-import { hasProxies, proxyPrograms, type RunningProxy, startProxy } from './proxies.ts';
 import { type Load, type Subscriber, startLoad, startSubscribers } from './traffic.ts';
 
 const ROLLS = 5;

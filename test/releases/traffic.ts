@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { RunningProxy } from '../foreign/proxies.ts';
 import { currentCursor, subscribeToNotifications } from '../support/inbox.ts';
 import { payloads } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
-import type { RunningProxy } from './proxies.ts';
 
 const SENDERS = 4;
 /** The interval of a sender's requests, so that the load lasts for all restarts without occupying the machine. */
