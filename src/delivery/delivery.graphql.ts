@@ -2,10 +2,11 @@ import { accountRead, platform } from '../auth/access.ts';
 import { builder, columnsOf, toEnumValues } from '../graphql/builder.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
+import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
-import { UserNotification } from '../notifications/notification-type.graphql.ts';
-import type { SelectedNotification } from '../notifications/notifications.ts';
+import { NotificationUnion, UserNotification } from '../notifications/notification-type.graphql.ts';
+import { findNotificationTogether, type SelectedNotification } from '../notifications/notifications.ts';
 import { UserRef } from '../users/user.graphql.ts';
 import { MAX_RETRIED, readDeliveries, retryDeliveries } from './deliveries.ts';
 import { shownDeliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
@@ -61,6 +62,17 @@ export const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implemen
   fields: (t) => ({
     userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
     notificationId: t.exposeID('notificationId', { description: "The notification's ID." }),
+    notification: t.field({
+      access: accountRead,
+      type: NotificationUnion,
+      nullable: true,
+      description: 'The notification. `null` if it was deleted meanwhile.',
+      resolve: async ({ userId, notificationId }, _args, { database }, info) => {
+        const key = { userId, id: notificationId };
+        const { notification } = await findNotificationTogether(database, key, findSelectedProperties(info));
+        return notification ?? null;
+      },
+    }),
     ref: t.field(defineRecordRef<ShownDelivery>('Delivery', 'id')),
     channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
     pushSubscriptionId: t.id({

@@ -41,8 +41,8 @@ const PATTERNS = [
   'Variable "$" cannot be non-input type "$"',
 ].map((pattern) => new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('$', NAME)}(?!\\w)`));
 
-/** The name of an unknown input field is omitted, because it may be a misplaced credential. */
-const UNKNOWN_FIELD = /^Field "\w+" is not defined by type "(\w+)"/;
+/** The name of an unknown input field is omitted unless it is like a known one, because it may be a misplaced credential. */
+const UNKNOWN_FIELD = /^Field "(\w+)" is not defined by type "(\w+)"/;
 const SUGGESTION = /Did you mean (?:to use an inline fragment on )?(?:"\w+"(?:, | or |, or )?)+\?$/;
 /** Messages about a literal of the wrong type. Only the type is repeated. */
 const WRONG_TYPE =
@@ -56,8 +56,9 @@ export function toPublicMessage({ message }: Pick<GraphQLError, 'message'>): str
   const type = WRONG_TYPE.exec(message)?.slice(1).find(Boolean);
   if (type !== undefined) return `Expected a value of type "${type}".`;
   const [suggestion = ''] = SUGGESTION.exec(message) ?? [];
-  const [, input] = UNKNOWN_FIELD.exec(message) ?? [];
-  if (input !== undefined) return `The input type "${input}" has no such field. ${suggestion}`.trimEnd();
+  const [, name, input] = UNKNOWN_FIELD.exec(message) ?? [];
+  if (input !== undefined)
+    return `The input type "${input}" has no ${suggestion ? `field "${name}". ${suggestion}` : 'such field.'}`;
   const [known] = PATTERNS.flatMap((pattern) => pattern.exec(message) ?? []);
   if (known === undefined) return 'The request is not valid GraphQL.';
   return `${known}.${suggestion && ` ${suggestion}`}`.replaceAll(/\w+/g, (name) =>

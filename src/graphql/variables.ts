@@ -20,6 +20,7 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
+import { closestMatch } from 'leven';
 import { REDACTED } from '../errors/gateway-errors.ts';
 import type { Path, ValidationIssue } from '../errors/issue.ts';
 import { describeTooManyItems } from '../errors/validation-issues.ts';
@@ -103,20 +104,21 @@ export function findVariableIssues(
       if (sent === undefined && hasDefault) return [];
       const input = new InputCheck(max);
       input.check(type, sent, maxItems);
-      return input.issues.map(({ path, message, value }) => {
+      return input.issues.map(({ path, message, value, isMisspelled }) => {
         const { isSecret, knownKeyCount } = inspectInput(type, path);
         return {
           path: [...start, ...path],
           message,
           value: isSecret && value != null ? REDACTED : (value ?? null),
-          unknownKeyCount: path.length - knownKeyCount,
+          unknownKeyCount: isMisspelled ? 0 : path.length - knownKeyCount,
         };
       });
     })
     .slice(0, max);
 }
 
-type InputIssue = { path: Path; message: string; value: unknown };
+/** An issue of a value. A field that only `isMisspelled` is no misplaced value, so its name may be in messages. */
+type InputIssue = { path: Path; message: string; value: unknown; isMisspelled?: boolean };
 
 /** Finds up to `max` issues of a value. The path to the checked value is one array, which is copied for issues only. */
 class InputCheck {
@@ -171,7 +173,12 @@ class InputCheck {
     }
     const names = Object.keys(value);
     for (const name of names) {
-      if (!Object.hasOwn(fields, name)) this.#report('is not a known field', Reflect.get(value, name), name);
+      if (Object.hasOwn(fields, name) || this.issues.length === this.#max) continue;
+      const nearest = findNearest(name, Object.keys(fields));
+      const message = `is not a known field${nearest === undefined ? '' : `; the nearest is ${nearest}`}`;
+      const path = [...this.#path, name];
+      const isMisspelled = nearest !== undefined;
+      this.issues.push({ path, message, value: Reflect.get(value, name), isMisspelled });
     }
     const [first = ''] = names;
     if (type.isOneOf && (names.length !== 1 || Reflect.get(value, first) === null)) {
@@ -185,10 +192,18 @@ class InputCheck {
     this.#path.pop();
   }
 
-  #report(message: string, value: unknown, ...below: string[]): void {
-    if (this.issues.length < this.#max) this.issues.push({ path: [...this.#path, ...below], message, value });
+  #report(message: string, value: unknown): void {
+    if (this.issues.length < this.#max) this.issues.push({ path: [...this.#path], message, value });
   }
 }
+
+/** Finds the field that was meant, with the limit of the suggestions of graphql-js. Longer names are no misspelled ones. */
+function findNearest(name: string, known: readonly string[]): string | undefined {
+  const maxDistance = Math.floor(0.4 * name.length) + 1;
+  return name.length > MAX_NAME ? undefined : closestMatch(name, known, { maxDistance });
+}
+
+const MAX_NAME = 64;
 
 function describeLeafRule(type: Exclude<GraphQLInputType, { ofType: unknown }>): string {
   if (!isEnumType(type)) return LEAF_RULES[type.name] ?? 'must be a string';

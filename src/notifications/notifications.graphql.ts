@@ -13,7 +13,12 @@ import { isId } from '../values/text.ts';
 import { filterFields } from './notification-filter.graphql.ts';
 import type { NotificationFilter } from './notification-filter.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
-import { findNotification, notificationList, type SelectedNotification } from './notifications.ts';
+import {
+  findNotification,
+  findNotificationTogether,
+  notificationList,
+  type SelectedNotification,
+} from './notifications.ts';
 
 const NotificationConnection = defineConnectionType('Notification', {
   node: NotificationUnion,
@@ -108,12 +113,14 @@ builder.objectFields(UserRef, (t) => ({
 async function findNestedNotification(
   { userId }: UserNode,
   id: string,
-  context: Context,
+  { database }: Context,
   info: GraphQLResolveInfo,
 ): Promise<SelectedNotification> {
-  const query = { filter: { ids: [id] }, page: { limit: 1 } };
-  const selected = findSelectedProperties(info);
-  const [found] = await notificationList.readTogether(context.database, { userId, query }, selected);
-  if (found === undefined) throw new NotFoundError();
-  return found;
+  const { notification } = await findNotificationTogether(
+    database,
+    { userId, id },
+    findSelectedProperties(info),
+  );
+  if (notification === undefined) throw new NotFoundError();
+  return notification;
 }

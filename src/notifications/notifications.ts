@@ -1,6 +1,9 @@
+import { defineBatchedRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import {
   type CountsInput,
+  isAmong,
+  type KeysInput,
   limitToPeriod,
   type OneOrMore,
   ownerOfPage,
@@ -12,6 +15,7 @@ import {
 } from '../database/page.ts';
 import {
   defineCounts,
+  defineListRead,
   definePageRead,
   defineRowRead,
   type ReadParams,
@@ -73,6 +77,24 @@ export const notificationList = defineUserList({
 });
 
 type Key = { userId: string; id: string };
+
+const findAmong = defineListRead((db, params: ReadParams<KeysInput>) => {
+  const properties = ['userId', ...always] as const;
+  const selected = params.selected('Notification', properties);
+  return selectProperties(db.selectFrom('Notification'), properties, selected).where(isAmong(params, 'text'));
+});
+
+/** Finds a notification by user and ID, with the selected properties. Concurrent calls become one statement. */
+export const findNotificationTogether = defineBatchedRead<
+  Key,
+  { notification: SelectedNotification | undefined }
+>(async (database, keys, selected) => {
+  const input = { users: keys.map(({ userId }) => userId), ids: keys.map(({ id }) => id) };
+  const found = Map.groupBy(await findAmong(database, input, selected), ({ userId }) => userId);
+  return keys.map(({ userId, id }) => ({
+    notification: found.get(userId)?.find((notification) => notification.id === id),
+  }));
+});
 
 const find = defineRowRead((db, { param }: ReadParams<Key>) =>
   db

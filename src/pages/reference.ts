@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestHandler } from 'express';
+import { version } from '../version.ts';
 import { type Assets, addAsset, type Page, renderHtml, servePage } from './page.ts';
 import { renderRoot, tokenScript } from './token-script.ts';
 
@@ -42,6 +43,7 @@ async function start() {
   const address = new URL('openapi.json', document.baseURI);
   const [reply, token] = await Promise.all([fetch(address), requestToken()]);
   const spec = await reply.json();
+  spec.info.version += ' (gateway ${version})';
   // The content security policy allows requests to the page's own origin only, which may differ from PUBLIC_URL.
   spec.servers = [{ url: new URL('.', address).href.replace(/\\/$/, '') }];
   const ui = SwaggerUIBundle({

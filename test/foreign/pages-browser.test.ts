@@ -2,6 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createUnsubscribeTokens, toUnsubscribeUrl } from '../../src/delivery/email/unsubscribe-token.ts';
+import { version } from '../../src/version.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
 import { findLowContrast } from '../support/contrast.ts';
 import {
@@ -38,6 +39,7 @@ describe.skipIf(!hasBrowser)(
       test('has a token in development, which is neither in its URL nor stored', async () => {
         const { page, issues } = await openPage(browser, findReferenceUrl(gateway));
         await page.getByText('Get editor auth status').waitFor();
+        await page.getByText(`0.1.0 (gateway ${version})`).waitFor();
         expect(page.url()).toBe(`${gateway.address}/docs`);
         expect(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]))).not.toContain(
           'eyJ',

@@ -114,7 +114,7 @@ const invalidVariables: [what: string, query: string, variables: Record<string, 
         'must be one of PLAN_REQUESTED, QUESTION_REQUESTED, TASK_FAILED, TASK_RESPONSE_READY',
         'OTHER',
       ],
-      ['input.preferences[1].smsEnabled', 'is not a known field', 1],
+      ['input.preferences[1].smsEnabled', 'is not a known field; the nearest is pushEnabled', 1],
       ['input.more', 'is not a known field', {}],
     ],
   ],
@@ -164,6 +164,23 @@ test.each(invalidVariables)(
     });
   },
 );
+
+test('names a field that is misspelled and the nearest one, but no other that is unknown', async () => {
+  const message = async (filter: string, variables: object) => {
+    const query = 'query ($filter: NotificationFilter) { notifications(filter: $filter) { totalCount } }';
+    const literal = `{ notifications(filter: { ${filter} }) { totalCount } }`;
+    const replies = [await send(query, { filter: variables }), await send(literal)];
+    return replies.flatMap(({ errors }) => errors.map((error) => error.message));
+  };
+  expect(await message('kind: [TASK_FAILED]', { kind: ['TASK_FAILED'] })).toEqual([
+    'Invalid request: filter.kind is not a known field; the nearest is kinds.',
+    'The input type "NotificationFilter" has no field "kind". Did you mean "kinds"?',
+  ]);
+  expect(await message('sk_live_4eC39HqLyjW: 1', { sk_live_4eC39HqLyjW: 1 })).toEqual([
+    'Invalid request: a part of filter is not a known field.',
+    'The input type "NotificationFilter" has no such field.',
+  ]);
+});
 
 test('locates an invalid variable where its own operation uses it', async () => {
   const query = `

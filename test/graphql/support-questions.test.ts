@@ -77,7 +77,11 @@ test('waiting-requests: which requests have waited for an hour', async () => {
 test('why-no-email: why a user got no email', async () => {
   const reasons = async (userId: string) =>
     (await ask('why-no-email', { userId })).deliveries.nodes.map(
-      ({ state, reason }: { state: string; reason: string }) => `${state} ${reason}`,
+      ({
+        state,
+        reason,
+        notification: { title },
+      }: Record<string, string> & { notification: { title: string } }) => `${state} ${reason} ${title}`,
     );
   await publish(gateway, 'why', 'task_failed');
   await putContact(gateway, 'why', { email: 'why@example.com' });
@@ -97,10 +101,10 @@ test('why-no-email: why a user got no email', async () => {
   await withoutProvider.close();
 
   expect(await reasons('why')).toEqual([
-    'SKIPPED NO_PROVIDER',
-    'FAILED RECIPIENT_REJECTED',
-    'SKIPPED CHANNEL_DISABLED',
-    'SKIPPED NO_TARGET',
+    'SKIPPED NO_PROVIDER A title',
+    'FAILED RECIPIENT_REJECTED A title',
+    'SKIPPED CHANNEL_DISABLED A title',
+    'SKIPPED NO_TARGET A title',
   ]);
 });
 

@@ -47,7 +47,7 @@ const FIELDS = `
   editorAuth { ref needsReauth auth { type } }
   contact { ref userId email }
   pushSubscriptions { ref id }
-  deliveries(notificationId: "failed") { ref channel state reason }`;
+  deliveries(notificationId: "failed") { ref channel state reason notification { ... on UserNotification { ref title } } }`;
 
 test('a user has the same records as viewer, by ID and in the list of users', async () => {
   for (const user of users.slice(0, 2)) {
@@ -57,7 +57,10 @@ test('a user has the same records as viewer, by ID and in the list of users', as
     expect(viewer.workspaces).toMatchObject({ totalCount: 1, nodes: [{ errorMessage: user }] });
     expect(viewer.editorAuth.auth).toEqual({ type: 'SUBSCRIPTION' });
     expect(viewer.deliveries).toMatchObject(
-      ['CHAT_DM', 'EMAIL', 'PUSH'].map((channel) => ({ channel, state: 'SKIPPED', reason: 'NO_PROVIDER' })),
+      ['CHAT_DM', 'EMAIL', 'PUSH'].map((channel) => ({
+        ...{ channel, state: 'SKIPPED', reason: 'NO_PROVIDER' },
+        notification: { title: 'A title' },
+      })),
     );
     const query = `query ($user: ID!) { user(id: $user) { ${FIELDS} } }`;
     expect((await asDashboard(query, { user })).data.user).toEqual(viewer);
@@ -98,7 +101,8 @@ test("an inbox's records lead to others by a few statements", async () => {
     const task = { id: `task-${index}`, projectId: 'p', workspaceId: workspace.id };
     await publish(gateway, user, 'task_failed', { task });
   }
-  const fields = '... on UserNotification { ref deliveries { ref state } task { workspace { ref id } } }';
+  const fields = `... on UserNotification { ref task { workspace { ref id } }
+    deliveries { ref notification { ... on UserNotification { title } } } }`;
   for (const query of [
     `{ notifications { nodes { ${fields} } } }`,
     `{ viewer { notifications { nodes { ${fields} } } } }`,
