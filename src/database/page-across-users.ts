@@ -1,5 +1,6 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Tables } from './database.ts';
+import { type Compilable, type Kysely, type RawBuilder, sql } from 'kysely';
+import type { QueryResultRow } from 'pg';
+import type { Database, Tables } from './database.ts';
 import {
   type Bounds,
   limitToPeriod,
@@ -9,7 +10,7 @@ import {
   type Period,
   toPageInput,
 } from './page.ts';
-import type { ReadParams } from './read.ts';
+import { defineCount, definePageRead, type ReadParams } from './read.ts';
 
 /*
  * A list across users consists of branches, for example one for each status of workspaces. An index finds the records of a
@@ -37,10 +38,7 @@ export const branchValue: RawBuilder<string> = sql`branch.value`;
 export type Branches = Period & { branches: readonly string[]; isChecked: boolean };
 
 /** Converts a page to inputs. If conditions are checked, all branches together scan as many records as the page allows. */
-export function toBranchInput(
-  page: Page,
-  { branches, isChecked, ...period }: Branches,
-): PageInput & BranchInput {
+function toBranchInput(page: Page, { branches, isChecked, ...period }: Branches): PageInput & BranchInput {
   const { limit = 0, scanLimit = limit } = page;
   const branchLimit = isChecked ? Math.ceil(scanLimit / Math.max(1, branches.length)) : limit;
   const limited = limitToPeriod({ ...page, tagged: undefined }, period, { userId: '', id: '' });
@@ -117,17 +115,10 @@ export function selectPageAcrossUsers<Table extends string & keyof Tables>(
   return db.selectFrom(page.as('page')).select(['isMatch', 'isScanEnd']).orderBy(sortNewestFirst('position'));
 }
 
-type CountInput = PageInput & BranchInput;
-
-/** Converts a count to inputs. If conditions are checked for each record, it checks at most `maxChecked`. */
-export function toCountInput(branches: Branches, maxChecked: number): CountInput {
-  return toBranchInput({ limit: MAX_COUNT, scanLimit: maxChecked }, branches);
-}
-
 /** Counts records of a list across users. */
 export function selectCountAcrossUsers<Table extends string & keyof Tables>(
   db: Kysely<Tables>,
-  params: ReadParams<CountInput>,
+  params: ReadParams<PageInput & BranchInput>,
   { table, range, matches, id }: BranchFilter<Table>,
 ) {
   const records = sql`${sql.table(table)} where ${range} and ${isBetween(params, id)}`;
@@ -137,4 +128,40 @@ export function selectCountAcrossUsers<Table extends string & keyof Tables>(
     select from unnest(${params.param('branches', 'text[]')}) as branch (value) cross join lateral ${limited} as found
     where found."isMatch" limit ${params.param('limit', 'int')})`;
   return db.selectFrom(counted.as('counted')).select((eb) => eb.fn.countAll<number>().as('count'));
+}
+
+/** What a list across users is read by. `Input` is what its filter becomes. */
+type ListAcrossUsers<Filter, Input, Row> = {
+  toInput(filter: Filter, page: Page): { input: Input; branches: Branches };
+  selectPage(db: Kysely<Tables>, params: ReadParams<Input & PageInput & BranchInput>): Compilable<Row>;
+  selectCount(
+    db: Kysely<Tables>,
+    params: ReadParams<Input & PageInput & BranchInput>,
+  ): Compilable<{ count: number }>;
+  /** How many records a count checks at most, if conditions are checked for each. */
+  maxChecked: number;
+};
+
+/** Defines a list across users. */
+export function defineListAcrossUsers<Filter, Input extends object, Row extends QueryResultRow>({
+  toInput,
+  selectPage,
+  selectCount,
+  maxChecked,
+}: ListAcrossUsers<Filter, Input, Row>) {
+  const readPage = definePageRead(selectPage, () => true);
+  const readCount = defineCount(selectCount);
+  const toPage = (filter: Filter, page: Page) => {
+    const { input, branches } = toInput(filter, page);
+    return { ...input, ...toBranchInput(page, branches) };
+  };
+  return {
+    maxChecked,
+    /** Lists records, newest first. */
+    list: (database: Database, filter: Filter, page: Page, selected?: ReadonlySet<string>): Promise<Row[]> =>
+      readPage(database, toPage(filter, page), selected),
+    /** Counts records, up to {@link MAX_COUNT}. */
+    count: (database: Database, filter: Filter): Promise<number> =>
+      readCount(database, toPage(filter, { limit: MAX_COUNT, scanLimit: maxChecked })),
+  };
 }

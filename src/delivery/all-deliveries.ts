@@ -1,14 +1,12 @@
 import { sql } from 'kysely';
-import type { Database } from '../database/database.ts';
-import { joinConditions, type Listed, type Page, type PageInput } from '../database/page.ts';
+import { joinConditions, type Page, type PageInput } from '../database/page.ts';
 import {
   type BranchInput,
+  defineListAcrossUsers,
   newestFirst,
   scanBranches,
-  toBranchInput,
-  toCountInput,
 } from '../database/page-across-users.ts';
-import { defineCount, definePageRead, type ReadParams } from '../database/read.ts';
+import type { ReadParams } from '../database/read.ts';
 import { type FilterInput, selectBranch, toBranchFilter } from '../notifications/all-notifications.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
@@ -24,9 +22,6 @@ export type PlatformDeliveryFilter = {
   since: Time;
 };
 
-/** How many notifications a count checks at most. */
-export const MAX_CHECKED = 20_000;
-
 type ListInput = FilterInput &
   PageInput &
   BranchInput & {
@@ -35,13 +30,13 @@ type ListInput = FilterInput &
     channels: readonly DeliveryChannel[] | undefined;
   };
 
-function toFilterInput({ states, channels, userIds, since }: PlatformDeliveryFilter, after?: string) {
+function toFilterInput({ states, channels, userIds, since }: PlatformDeliveryFilter, { after }: Page) {
   const { input, branches } = toBranchFilter({ userIds, since });
   const isEmpty = states?.length === 0 || channels?.length === 0;
   return {
     input: {
       ...input,
-      afterNotification: after?.split(SEPARATOR).at(0),
+      afterNotification: after?.id?.split(SEPARATOR).at(0),
       states: states ?? undefined,
       channels: channels ?? undefined,
     },
@@ -81,45 +76,26 @@ function selectDeliveries(params: ReadParams<ListInput>) {
     where ${has('afterId') ? sql`${delivery} < (${after}, ${param('afterId')})` : sql`true`})`;
 }
 
-const list = definePageRead(
-  (db, params: ReadParams<ListInput>) =>
+/** The deliveries of all users. */
+export const allDeliveries = defineListAcrossUsers({
+  toInput: toFilterInput,
+  selectPage: (db, params: ReadParams<ListInput>) =>
     db
       .selectFrom(selectDeliveries(params).as('shown'))
       .select(['userId', 'notificationId', 'createdAt', 'isMatch', 'isScanEnd'])
       .select(shownProperties)
       .orderBy(newestFirst)
       .limit(params.param('limit')),
-  () => true,
-);
-
-/** Lists the deliveries of all users, newest first. */
-export async function listAllDeliveries(
-  database: Database,
-  filter: PlatformDeliveryFilter,
-  page: Page,
-): Promise<Listed<ShownDelivery>[]> {
-  const { input, branches } = toFilterInput(filter, page.after?.id);
-  return list(database, { ...input, ...toBranchInput(page, branches) });
-}
-
-const count = defineCount((db, params: ReadParams<ListInput>) =>
-  db
-    .selectFrom((eb) =>
-      eb
-        .selectFrom(selectDeliveries(params).as('shown'))
-        .select('isMatch')
-        .where('isMatch', '=', sql.lit(true))
-        .limit(params.param('limit'))
-        .as('counted'),
-    )
-    .select((eb) => eb.fn.countAll<number>().as('count')),
-);
-
-/** Counts the deliveries that match a filter, up to a maximum. */
-export async function countAllDeliveries(
-  database: Database,
-  filter: PlatformDeliveryFilter,
-): Promise<number> {
-  const { input, branches } = toFilterInput(filter);
-  return count(database, { ...input, ...toCountInput(branches, MAX_CHECKED) });
-}
+  selectCount: (db, params) =>
+    db
+      .selectFrom((eb) =>
+        eb
+          .selectFrom(selectDeliveries(params).as('shown'))
+          .select('isMatch')
+          .where('isMatch', '=', sql.lit(true))
+          .limit(params.param('limit'))
+          .as('counted'),
+      )
+      .select((eb) => eb.fn.countAll<number>().as('count')),
+  maxChecked: 20_000,
+});

@@ -5,12 +5,11 @@ import {
   type Branches,
   type BranchFilter,
   type BranchInput,
+  defineListAcrossUsers,
   selectCountAcrossUsers,
   selectPageAcrossUsers,
-  toBranchInput,
-  toCountInput,
 } from '../database/page-across-users.ts';
-import { defineCount, definePageRead, type ReadParams } from '../database/read.ts';
+import type { ReadParams } from '../database/read.ts';
 import type { CredentialCipher } from '../encryption/bound-cipher.ts';
 import type { Time } from '../values/time.ts';
 import type { CredentialState, ReauthReason } from './editor-auth.enums.ts';
@@ -30,9 +29,6 @@ export type ListedCredential = Pick<EditorCredential, 'userId' | 'expiresAt' | '
   reauthReason: ReauthReason | null;
 };
 
-/** How many credentials a count checks at most. */
-export const MAX_CHECKED = 100_000;
-
 type FilterInput = {
   /** The only state is `needs_reauth`. */
   isFailed: true | undefined;
@@ -44,7 +40,11 @@ type FilterInput = {
 
 type ListInput = FilterInput & PageInput & BranchInput;
 
-function toFilterInput({ states, expiresBefore }: CredentialFilter, { keyIds }: CredentialCipher) {
+function toFilterInput({
+  states,
+  expiresBefore,
+  keyIds,
+}: CredentialFilter & Pick<CredentialCipher, 'keyIds'>) {
   const isFailed = states?.length === 1 && states[0] === 'needs_reauth';
   const input: FilterInput = {
     isFailed: isFailed || undefined,
@@ -78,21 +78,23 @@ function selectMatching({ param, has }: ReadParams<FilterInput>): BranchFilter<'
 
 const properties = ['userId', 'createdAt', 'updatedAt', 'expiresAt', 'keyId', 'reauthReason'] as const;
 
-const list = definePageRead(
-  (db, params: ReadParams<ListInput>) =>
+/** The stored credentials of all users, in the order in which users first stored one. */
+export const allCredentials = defineListAcrossUsers({
+  toInput: toFilterInput,
+  selectPage: (db, params: ReadParams<ListInput>) =>
     selectPageAcrossUsers(db, params, selectMatching(params), properties).select(properties),
-  () => true,
-);
+  selectCount: (db, params) => selectCountAcrossUsers(db, params, selectMatching(params)),
+  maxChecked: 100_000,
+});
 
-/** Lists the stored credentials of all users, in the order in which users first stored one, newest first. */
+/** Lists the stored credentials of all users, newest first. */
 export async function listAllCredentials(
   database: Database,
   cipher: CredentialCipher,
   filter: CredentialFilter,
   page: Page,
 ): Promise<Listed<ListedCredential>[]> {
-  const { input, branches } = toFilterInput(filter, cipher);
-  const rows = await list(database, { ...input, ...toBranchInput(page, branches) });
+  const rows = await allCredentials.list(database, { ...filter, keyIds: cipher.keyIds }, page);
   return rows.map(({ keyId, reauthReason, ...row }) => {
     const isReadable = keyId !== null && cipher.canRead(keyId);
     return {
@@ -102,18 +104,4 @@ export async function listAllCredentials(
       reauthReason: isReadable ? reauthReason : 'credential_unreadable',
     };
   });
-}
-
-const count = defineCount((db, params: ReadParams<ListInput>) =>
-  selectCountAcrossUsers(db, params, selectMatching(params)),
-);
-
-/** Counts the stored credentials that match a filter, up to a maximum. */
-export async function countAllCredentials(
-  database: Database,
-  cipher: CredentialCipher,
-  filter: CredentialFilter,
-): Promise<number> {
-  const { input, branches } = toFilterInput(filter, cipher);
-  return count(database, { ...input, ...toCountInput(branches, MAX_CHECKED) });
 }

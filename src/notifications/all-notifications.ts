@@ -1,25 +1,17 @@
 import { sql } from 'kysely';
-import type { Database } from '../database/database.ts';
-import { joinConditions, type Listed, type Page, type PageInput } from '../database/page.ts';
+import { joinConditions, type PageInput } from '../database/page.ts';
 import {
   type Branches,
   type BranchFilter,
   type BranchInput,
   branchValue,
+  defineListAcrossUsers,
   selectCountAcrossUsers,
   selectPageAcrossUsers,
-  toBranchInput,
-  toCountInput,
 } from '../database/page-across-users.ts';
-import {
-  defineCount,
-  definePageRead,
-  type ReadParams,
-  type Selected,
-  selectProperties,
-} from '../database/read.ts';
+import { type ReadParams, selectProperties } from '../database/read.ts';
 import type { Time } from '../values/time.ts';
-import { type Notification, ofAllUsers } from './notification.entity.ts';
+import { ofAllUsers } from './notification.entity.ts';
 import {
   type FilterInput as ConditionInput,
   isActive,
@@ -47,9 +39,6 @@ export function coversAnyTime({ userIds, ...filter }: Omit<PlatformNotificationF
   const { active, open } = toFilterInput(filter);
   return open ?? (active !== undefined && (filter.projectIds ?? userIds) != null);
 }
-
-/** How many notifications a count checks at most. */
-export const MAX_CHECKED = 100_000;
 
 type ListInput = FilterInput & PageInput & BranchInput;
 
@@ -83,39 +72,15 @@ export function selectBranch(params: ReadParams<FilterInput>): BranchFilter<'Not
 /** The properties that a list reads in any case. */
 const always = ['id', 'kind', 'requestState', 'userId', 'createdAt'] as const;
 
-/** A notification of any user, with the selected properties. */
-export type SelectedPlatformNotification = Selected<Notification, (typeof always)[number]>;
-
-const list = definePageRead(
-  (db, params: ReadParams<ListInput>) => {
+/** The notifications of all users, with the selected properties. */
+export const allNotifications = defineListAcrossUsers({
+  toInput: toBranchFilter,
+  selectPage(db, params: ReadParams<ListInput>) {
     const selected = params.selected('Notification', always);
     return selectPageAcrossUsers(db, params, selectBranch(params), [...always, ...selected]).$call((page) =>
       selectProperties(page, always, selected),
     );
   },
-  () => true,
-);
-
-/** Lists the notifications of all users, newest first, with the selected properties. */
-export async function listAllNotifications(
-  database: Database,
-  filter: PlatformNotificationFilter,
-  page: Page,
-  selected?: ReadonlySet<string>,
-): Promise<Listed<SelectedPlatformNotification>[]> {
-  const { input, branches } = toBranchFilter(filter);
-  return list(database, { ...input, ...toBranchInput(page, branches) }, selected);
-}
-
-const count = defineCount((db, params: ReadParams<ListInput>) =>
-  selectCountAcrossUsers(db, params, selectBranch(params)),
-);
-
-/** Counts the notifications that match a filter, up to a maximum. */
-export async function countAllNotifications(
-  database: Database,
-  filter: PlatformNotificationFilter,
-): Promise<number> {
-  const { input, branches } = toBranchFilter(filter);
-  return count(database, { ...input, ...toCountInput(branches, MAX_CHECKED) });
-}
+  selectCount: (db, params) => selectCountAcrossUsers(db, params, selectBranch(params)),
+  maxChecked: 100_000,
+});

@@ -11,19 +11,14 @@ import { Platform, resolveSince, sinceArgument } from '../graphql/platform.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { isId } from '../values/text.ts';
-import {
-  countAllNotifications,
-  coversAnyTime,
-  listAllNotifications,
-  MAX_CHECKED,
-} from './all-notifications.ts';
+import { allNotifications, coversAnyTime } from './all-notifications.ts';
 import { filterFields } from './notification-filter.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 
 const PlatformNotificationConnection = defineConnectionType('PlatformNotification', {
   node: NotificationUnion,
   record: 'notification',
-  acrossUsers: { totalCount: describeCount('notifications', MAX_CHECKED) },
+  acrossUsers: { totalCount: describeCount('notifications', allNotifications.maxChecked) },
 });
 
 const PlatformNotificationFilter = builder.inputType('PlatformNotificationFilter', {
@@ -60,8 +55,8 @@ builder.objectField(Platform, 'notifications', (t) =>
       const filter = { ...given, since: isUnlimited ? undefined : resolveSince(given?.since, now) };
       const selected = findSelectedProperties(info);
       return readConnectionAcrossUsers(page, {
-        readRecords: (page) => listAllNotifications(database, filter, page, selected),
-        totalCount: () => countAllNotifications(database, filter),
+        readRecords: (page) => allNotifications.list(database, filter, page, selected),
+        totalCount: () => allNotifications.count(database, filter),
         isId,
       });
     },

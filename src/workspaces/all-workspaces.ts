@@ -1,28 +1,16 @@
 import { sql } from 'kysely';
-import type { Database } from '../database/database.ts';
-import type { Listed, Page, PageInput } from '../database/page.ts';
-import { MAX_COUNT } from '../database/page.ts';
+import { MAX_COUNT, type PageInput } from '../database/page.ts';
 import {
   type Branches,
   type BranchFilter,
   type BranchInput,
   branchValue,
+  defineListAcrossUsers,
   selectCountAcrossUsers,
   selectPageAcrossUsers,
-  toBranchInput,
-  toCountInput,
 } from '../database/page-across-users.ts';
-import {
-  defineCount,
-  definePageRead,
-  type ReadParams,
-  type Selected,
-  selectProperties,
-} from '../database/read.ts';
-import type { Workspace } from './workspace.entity.ts';
+import { type ReadParams, selectProperties } from '../database/read.ts';
 import { type WorkspaceStatus, workspaceStatuses } from './workspace.enums.ts';
-
-type ListInput = PageInput & BranchInput;
 
 /** The statuses to list. Null matches all, an empty list nothing. */
 type Statuses = readonly WorkspaceStatus[] | null | undefined;
@@ -41,32 +29,15 @@ const filter: BranchFilter<'Workspace'> = {
 /** The properties that a list reads in any case. */
 const always = ['id', 'userId', 'createdAt'] as const;
 
-/** A workspace of any user, with the selected properties. */
-export type SelectedPlatformWorkspace = Selected<Workspace, (typeof always)[number]>;
-
-const list = definePageRead(
-  (db, params: ReadParams<ListInput>) => {
+/** The workspaces of all users, with the selected properties. */
+export const allWorkspaces = defineListAcrossUsers({
+  toInput: (statuses: Statuses) => ({ input: {}, branches: toBranches(statuses) }),
+  selectPage(db, params: ReadParams<PageInput & BranchInput>) {
     const selected = params.selected('Workspace', always);
     return selectPageAcrossUsers(db, params, filter, [...always, ...selected]).$call((page) =>
       selectProperties(page, always, selected),
     );
   },
-  () => true,
-);
-
-/** Lists the workspaces of all users, newest first, with the selected properties. */
-export async function listAllWorkspaces(
-  database: Database,
-  statuses: Statuses,
-  page: Page,
-  selected?: ReadonlySet<string>,
-): Promise<Listed<SelectedPlatformWorkspace>[]> {
-  return list(database, toBranchInput(page, toBranches(statuses)), selected);
-}
-
-const count = defineCount((db, params: ReadParams<ListInput>) => selectCountAcrossUsers(db, params, filter));
-
-/** Counts the workspaces of all users, up to a maximum. */
-export async function countAllWorkspaces(database: Database, statuses: Statuses): Promise<number> {
-  return count(database, toCountInput(toBranches(statuses), MAX_COUNT));
-}
+  selectCount: (db, params) => selectCountAcrossUsers(db, params, filter),
+  maxChecked: MAX_COUNT,
+});
