@@ -1,14 +1,18 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { argv } from 'node:process';
 import { describeFailure } from '../errors/failure.ts';
 
 /** Invalid arguments of a command. */
 export class UsageError extends Error {}
 
-/** Runs a command. Errors that the operator can fix are printed without a stack. Every error sets exit status 1. */
+/**
+ * Runs a command, or prints its usage if it is called with `--help`. Errors that the operator can fix are printed without a
+ * stack. Every error sets exit status 1.
+ */
 export function runCommand(usage: string, command: () => Promise<void>): void {
   Promise.resolve()
-    .then(command)
+    .then(argv.includes('--help') ? () => printLine(`Usage: ${usage}`) : command)
     .catch((error: unknown) => {
       process.exitCode = 1;
       const isUsage = error instanceof UsageError || isArgumentError(error);

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { TASK_SCOPE } from '../auth/scopes.ts';
 import type { Task } from '../auth/viewer.ts';
 import { isId } from '../values/text.ts';
 import { UsageError } from './run-command.ts';
@@ -8,7 +9,7 @@ export type TokenOptions = {
   sub: string;
   org: string | undefined;
   scope: string | undefined;
-  /** The user and the task of a task token. */
+  /** The user and the task of a task token, which are its subject and its scope by default. */
   task: Task | undefined;
   /** How long the token is valid. */
   seconds: number;
@@ -33,11 +34,13 @@ export function parseTokenOptions(args: string[]): TokenOptions {
       ttl: { type: 'string', default: '1h' },
     },
   }).values;
-  if (sub === undefined || !isId(sub)) {
+  const ofTask = parseTask(user, task);
+  const subject = sub ?? ofTask?.userId;
+  if (subject === undefined || !isId(subject)) {
     throw new UsageError('--sub must be a user ID of 1 to 255 characters.');
   }
   if (org === '') throw new UsageError('--org must not be empty.');
-  return { sub, org, scope, task: parseTask(user, task), seconds: parseTtl(ttl) };
+  return { sub: subject, org, scope: scope ?? (ofTask && TASK_SCOPE), task: ofTask, seconds: parseTtl(ttl) };
 }
 
 function parseTask(userId: string | undefined, taskId: string | undefined): Task | undefined {

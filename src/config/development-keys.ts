@@ -72,7 +72,8 @@ const SigningKey = z.object({
 /** Called with the path of a key file that was created. */
 type OnNewKey = (path: string) => void;
 
-async function readSigningKey(dataDir: string, onNewKey?: OnNewKey) {
+/** Returns the private development key. Generates it at first use. @throws {OperatorError} if the key file is invalid */
+export async function readSigningKey(dataDir: string, onNewKey?: OnNewKey) {
   const path = join(dataDir, 'signing-key.json');
   const generate = async () => {
     const { privateKey } = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true });

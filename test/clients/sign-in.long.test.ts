@@ -3,6 +3,8 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
+import { startDevelopmentGateway } from '../support/development.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -39,18 +41,24 @@ afterEach(async () => {
   await removeFolder(folder);
 });
 
+/** Starts a program that is not bundled. */
+function spawnProgram(path: string, env: Record<string, string>, options: readonly string[] = []) {
+  const program = fileURLToPath(new URL(`../../${path}`, import.meta.url));
+  const child = spawn(process.execPath, [program, ...options], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return { child, captured: captureOutput(child, program) };
+}
+
+const startExample = (ISSUER: string, CLIENT_ID: string, GATEWAY_URL: string) =>
+  spawnProgram('examples/rest-client/sign-in.ts', { ISSUER, CLIENT_ID, GATEWAY_URL, TOKEN_FILE: tokenFile });
+
 /** Starts the example. When it asks the user to sign in, the user does. */
 function start(): Process {
-  const program = fileURLToPath(new URL('../../examples/rest-client/sign-in.ts', import.meta.url));
-  const child = spawn(process.execPath, [program], {
-    env: { ISSUER: provider.url, CLIENT_ID: 'cli', GATEWAY_URL: gateway.address, TOKEN_FILE: tokenFile },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const { child, captured } = startExample(provider.url, 'cli', gateway.address);
   child.stderr.on('data', (text) => {
     const [, code] = /\/device and enter the code (\S+)/.exec(String(text)) ?? [];
     if (code !== undefined) provider.approve(code);
   });
-  return captureOutput(child, program);
+  return captured;
 }
 
 const run = () => start().ended;
@@ -111,3 +119,37 @@ test('waits when the rate limit is exceeded', async () => {
   await eventually(() => expect(program.stderr()).toMatch(/^Waiting \d+ seconds$/m));
   await program.stop();
 });
+
+test.skipIf(!hasBrowser)(
+  'signs in at the provider of npm run dev:sign-in, and refreshes the token',
+  async () => {
+    const development = await startDevelopmentGateway();
+    const { captured: local } = spawnProgram('dev/sign-in.ts', development.settings, ['--port', '0']);
+    const browser = await startBrowser();
+    try {
+      const issuer = await local.waitForOutput(/^Listening on (\S+)\./);
+      const run = () => startExample(issuer, 'account-cli', development.address).captured;
+      const first = run();
+      const line = /^Open (\S+) and enter the code (\S+)$/m;
+      await eventually(() => expect(first.stderr()).toMatch(line));
+      const [, uri = '', code = ''] = line.exec(first.stderr()) ?? [];
+      const { page } = await openPage(browser, uri);
+      await page.getByRole('textbox').fill(code);
+      await page.getByRole('button', { name: 'Continue', exact: true }).click();
+      await page.getByRole('button', { name: 'Continue', exact: true }).click();
+      await page.getByPlaceholder('Enter any login').fill('alice');
+      await page.getByPlaceholder('and password').fill('any');
+      await page.getByRole('button', { name: 'Sign-in' }).click();
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByText('Your sign-in was successful').waitFor();
+      expect(await first.ended).toMatchObject({ status: 0, stdout: CHANNELS });
+
+      await expireToken();
+      expect(await run().ended).toEqual({ status: 0, stdout: CHANNELS, stderr: '' });
+    } finally {
+      await browser.close();
+      await local.stop();
+      await development.close();
+    }
+  },
+);

@@ -10,7 +10,7 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 test('every script and source file named in CONTRIBUTING.md exists', async () => {
   const { scripts } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8'));
-  for (const [, name = ''] of guide.matchAll(/npm run (?:-s )?([\w:]+)/g))
+  for (const [, name = ''] of guide.matchAll(/npm run (?:-s )?([\w:-]+)/g))
     expect(scripts).toHaveProperty(name);
   const [, map = ''] = /^## Request lifecycle$.*?^```\n(.*?)^```$/ms.exec(guide) ?? [];
   for (const [path] of map.matchAll(/\b(?:src|rest)\/[\w./-]+\.ts/g)) {

@@ -31,7 +31,13 @@ beforeAll(async () => {
   await copyCluster(settings.DATA_DIR);
   postgres = await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, printLine: () => undefined });
   await migrate(postgres.url);
-  const keySet = { AUTH_JWKS: '', AUTH_ISSUER: '', AUTH_AUDIENCE: 'here' };
+  const keySet = {
+    AUTH_JWKS: '',
+    AUTH_ISSUER: '',
+    AUTH_AUDIENCE: 'here',
+    AUTH_TASK_USER_CLAIM: '',
+    AUTH_TASK_CLAIM: '',
+  };
   gateway = await startTestGateway({ ...settings, ...keySet }, existingDatabase(postgres.url));
 });
 afterAll(async () => {
@@ -81,7 +87,7 @@ describe('npm run token', () => {
     expect((await rest(gateway, 'GET', '/user/workspaces', { token: printed })).status).toBe(403);
   });
 
-  test('signs a task token with the configured claims, and fails without them', async () => {
+  test('signs a task token with the configured claims, or without settings with those of development', async () => {
     const options = ['--sub', 'runner', '--scope', 'platform:task', '--user', 'alice', '--task', 'task-1'];
     const claims = { AUTH_TASK_USER_CLAIM: 'user', AUTH_TASK_CLAIM: 'task' };
     expect(decodeJwt((await token(options, claims)).stdout)).toMatchObject({
@@ -90,10 +96,18 @@ describe('npm run token', () => {
       user: 'alice',
       task: 'task-1',
     });
-    expect(await token(options)).toMatchObject({
-      status: 1,
-      stdout: '',
-      stderr: 'Task tokens require AUTH_TASK_USER_CLAIM and AUTH_TASK_CLAIM.\n',
+    const short = await printedToken('--task', 'task-1', '--user', 'alice');
+    expect(decodeJwt(short)).toMatchObject({ sub: 'alice', scope: 'platform:task' });
+    const query = '{ request(userId: "alice", notificationId: "none") { state } }';
+    const reply = await graphql(gateway, query, {}, { token: short });
+    expect(reply.errors).toMatchObject([{ extensions: { code: 'NOT_FOUND' } }]);
+  });
+
+  test.each(['token', 'seed'] as const)('npm run %s -- --help prints the usage', async (command) => {
+    const ended = await runProcess(`src/commands/${command}.ts`, {}, ['--help']);
+    expect(ended).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(`Usage: npm run -s ${command} -- --`),
     });
   });
 
@@ -109,7 +123,7 @@ describe('npm run token', () => {
     const ended = await token(options);
     expect(ended).toMatchObject({ status: 1, stdout: '' });
     expect(ended.stderr).toContain(message);
-    expect(ended.stderr).toMatch(/\nUsage: npm run -s token -- --sub USER .*\n$/);
+    expect(ended.stderr).toMatch(/\nUsage: npm run -s token -- --sub USER .*\n/);
   });
 
   test('fails if another key set is configured, and creates no key', async () => {

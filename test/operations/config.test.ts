@@ -46,7 +46,7 @@ test('every setting has a development default', () => {
       required: false,
     },
     encryptionKeys: null,
-    taskClaims: null,
+    taskClaims: { user: 'task_user_id', task: 'task_id' },
     limits: { reads: 600, writes: 120, platform: 0, tasks: 30 },
     redisUrl: null,
     corsOrigins: [],
