@@ -2,10 +2,10 @@ import { Migration } from '@mikro-orm/migrations';
 
 /**
  * Fills what version 0.2.0 did not store: the states of requests, the decisions about channels, and when deliveries were
- * due first. Resolutions are stored as they are shown.
+ * due first. Resolutions are stored as they are shown. Adds what decisions read, and drops what nothing reads any more.
  */
-export class Migration20261128100000_requires_0_4_0_complete_rows extends Migration {
-  override name = 'Migration20261128100000_requires_0_4_0_complete_rows';
+export class Migration20261128100000_requires_0_4_0_decide_in_typescript extends Migration {
+  override name = 'Migration20261128100000_requires_0_4_0_decide_in_typescript';
 
   override up(): void {
     this.addSql(`
@@ -78,5 +78,20 @@ export class Migration20261128100000_requires_0_4_0_complete_rows extends Migrat
       alter table task_resolution add constraint task_resolution_resolution_check
         check (resolution in ('answered', 'expired', 'superseded', 'answered_elsewhere', 'resumed', 'task_deleted'));
       alter table delivery alter column first_due_at set default now(), alter column first_due_at set not null;`);
+
+    // What was published before counts for no limit of a task.
+    this.addSql(`
+      alter table notification
+        add column by_task boolean not null default false, add column tool_id text, drop column payload_size;
+      update notification set tool_id = payload ->> 'toolId'
+       where kind in ('plan_requested', 'question_requested');`);
+
+    // Due deliveries are found by time only, and statistics are counted at once.
+    this.addSql(`
+      drop index delivery_due_by_user, delivery_sending;
+      drop table user_statistics;
+      alter table statistics drop column sweep_started_at, drop column swept_to,
+        alter column counts drop default, alter column counts drop not null;
+      update statistics set counts = null, as_of = null, due_at = now();`);
   }
 }
