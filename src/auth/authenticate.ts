@@ -9,7 +9,7 @@ import { isId } from '../values/text.ts';
 import { fingerprint, type KeySet, REMOVAL_MS } from './key-set.ts';
 import { parseScopes, type Scope, TASK_SCOPE } from './scopes.ts';
 import { ALGORITHMS } from './usable-keys.ts';
-import type { Task, Viewer } from './viewer.ts';
+import type { TokenTask, Viewer } from './viewer.ts';
 
 /** The requirements that a token is verified against. */
 type TokenRules = Pick<Config, 'issuer' | 'audience' | 'orgClaim' | 'scopes' | 'taskClaims'> & {
@@ -98,17 +98,20 @@ async function verifySignature({ keySet, issuer, audience }: TokenRules, token: 
 
 /**
  * Reads the task of a task token.
- * @throws {UnauthenticatedError} if the claims of tasks are not configured, or the token does not have both
+ * @throws {UnauthenticatedError} if the claims of tasks are not configured, the token does not have both, or one is not an ID
  */
 function readTask(
   claims: Readonly<Record<string, unknown>>,
   scopes: ReadonlySet<Scope>,
   { taskClaims }: TokenRules,
-): { task?: Task } {
+): { task?: TokenTask } {
   if (!scopes.has(TASK_SCOPE)) return {};
   if (taskClaims === null)
     throw UnauthenticatedError.invalidToken(`scope "${TASK_SCOPE}": AUTH_TASK_CLAIM is not set`);
-  return { task: { userId: readId(claims, taskClaims.user), taskId: readId(claims, taskClaims.task) } };
+  const task = { userId: readId(claims, taskClaims.user), taskId: readId(claims, taskClaims.task) };
+  const { project } = taskClaims;
+  if (project === undefined || !Object.hasOwn(claims, project)) return { task };
+  return { task: { ...task, projectId: readId(claims, project) } };
 }
 
 function readId(claims: Readonly<Record<string, unknown>>, name: string): string {

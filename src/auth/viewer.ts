@@ -3,6 +3,9 @@ import type { Scope } from './scopes.ts';
 /** The only user and task whose notifications a task token gives access to. */
 export type Task = { readonly userId: string; readonly taskId: string };
 
+/** The task of a task token, and the task's project if the token names it. */
+export type TokenTask = Task & { readonly projectId?: string };
+
 /** The authenticated caller. */
 export type Viewer = {
   /**
@@ -18,7 +21,7 @@ export type Viewer = {
   /** The fingerprint of the key that signed the token. */
   readonly signedBy: string;
   /** Only set by a task token (scope `platform:task`). */
-  readonly task?: Task;
+  readonly task?: TokenTask;
 };
 
 /**

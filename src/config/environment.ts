@@ -77,6 +77,8 @@ export const Environment = z.object({
   /** The claims of task tokens with the IDs of their user and task. */
   AUTH_TASK_USER_CLAIM: z.string().optional(),
   AUTH_TASK_CLAIM: z.string().optional(),
+  /** The claim of task tokens with the ID of the task's project. */
+  AUTH_PROJECT_CLAIM: z.string().optional(),
   ENCRYPTION_KEYS: encryptionKeys.optional(),
   RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.reads),
   RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.writes),
@@ -181,10 +183,10 @@ function readAdmin({ ADMIN_HOST, ADMIN_PORT }: Variables) {
 
 /** Without both claims, task tokens are rejected, but for those that are signed with the development key. */
 function readTaskClaims(variables: Variables) {
-  const { AUTH_TASK_USER_CLAIM: user, AUTH_TASK_CLAIM: task } = variables;
-  if (user !== undefined && task !== undefined) return { user, task };
+  const { AUTH_TASK_USER_CLAIM: user, AUTH_TASK_CLAIM: task, AUTH_PROJECT_CLAIM: project } = variables;
+  if (user !== undefined && task !== undefined) return { user, task, project };
   return readKeySetSource(variables).kind === 'development'
-    ? { user: 'task_user_id', task: 'task_id' }
+    ? { user: 'task_user_id', task: 'task_id', project }
     : null;
 }
 

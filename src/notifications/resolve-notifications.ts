@@ -14,8 +14,8 @@ import { type NotificationKind, notificationKinds, type ResolveReason } from './
 
 /**
  * The notifications to resolve: by ID, of these only those of `ofTask` if it is set, or those of a task. `kinds` defaults
- * to all; `toolId` selects the plans and questions with this tool ID; `occurredUpTo` selects those that occurred at or
- * before it.
+ * to all; `toolId` selects the plans and questions with this tool ID, and `idPrefix` those whose ID begins with it;
+ * `occurredUpTo` selects those that occurred at or before it.
  */
 export type ResolveFilter =
   | { ids: readonly string[]; ofTask?: string | undefined }
@@ -23,6 +23,7 @@ export type ResolveFilter =
       taskId: string;
       kinds?: readonly NotificationKind[] | null | undefined;
       toolId?: string | null | undefined;
+      idPrefix?: string;
       occurredUpTo?: Time | null | undefined;
     };
 
@@ -69,10 +70,11 @@ export async function resolveNotifications(
 
 type TaskFilter = Exclude<ResolveFilter, { ids: readonly string[] }>;
 
-const toTaskInput = ({ taskId, kinds, toolId = null, occurredUpTo = null }: TaskFilter) => ({
+const toTaskInput = ({ taskId, kinds, toolId = null, idPrefix = '', occurredUpTo = null }: TaskFilter) => ({
   taskId,
   kinds: kinds ?? notificationKinds,
   toolId,
+  idPrefix,
   occurredUpTo,
 });
 
@@ -85,7 +87,7 @@ const findOfTask = defineStatement(
     const [toolId, occurredUpTo] = [param('toolId', 'text'), param('occurredUpTo', 'timestamptz')];
     const matches = sql`${ref('userId')} = ${param('userId')} and ${ref('taskId')} = ${param('taskId')}
       and kind = any(${param('kinds', 'text[]')}) and (${toolId} is null or ${ref('toolId')} = ${toolId})
-      and (${occurredUpTo} is null or ${ref('occurredAt')} <= ${occurredUpTo})`;
+      and starts_with(id, ${param('idPrefix')}) and (${occurredUpTo} is null or ${ref('occurredAt')} <= ${occurredUpTo})`;
     return selectStates(
       db,
       sql`(${selectOfUser(sql`${matches} and ${open} order by ${ref('byTask')}, kind`)})

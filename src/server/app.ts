@@ -1,6 +1,8 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import { sendError } from '../../rest/errors.ts';
 import { createRestRouter, routes } from '../../rest/router.ts';
+import { createPublishDraft } from '../agents/agent-requests.ts';
+import { createHooks, HOOKS_PATH } from '../agents/hooks.ts';
 import { ANSWER_PATH } from '../delivery/answers/answer-link.ts';
 import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
@@ -60,6 +62,8 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
     sendGraphQLError,
   );
   app.use(createRestRouter(schemas.rest, yoga, identifyCaller, publicUrl));
+  const hooks = createHooks(createPublishDraft(schemas.rest, yoga));
+  app.post(toPattern(HOOKS_PATH), identifyCaller({}), hooks.handle, hooks.fail);
   // With an admin port, metrics are served only there.
   const metricsAccess = config.admin === null ? config.metrics : ({ kind: 'off' } as const);
   app.use(
@@ -90,6 +94,7 @@ const pages = [
 const monitoring = ['/healthz', '/readyz', METRICS_PATH];
 const paths = [
   GRAPHQL_PATH,
+  HOOKS_PATH,
   UNSUBSCRIBE_PATH,
   ANSWER_PATH,
   ...pages,

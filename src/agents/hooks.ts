@@ -1,0 +1,207 @@
+import { hash, randomUUID } from 'node:crypto';
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+import { z } from 'zod';
+import { BadRequestError, UnauthenticatedError, ValidationError } from '../errors/gateway-errors.ts';
+import { summarizeIssues, valueAt } from '../errors/issue.ts';
+import { toIssues } from '../errors/validation-issues.ts';
+import { reportError } from '../graphql/plugins/masking.ts';
+import { sendText } from '../http/messages.ts';
+import { readJson } from '../http/read-json.ts';
+import type { FoundRequest } from '../notifications/answers/await-request.ts';
+import { contextOf } from '../server/caller.ts';
+import { describeRange, idSchema } from '../values/constraints.ts';
+import {
+  type AgentDraft,
+  awaitOwn,
+  idPrefixOf,
+  type PublishDraft,
+  requireProject,
+  requireTask,
+  takeAnswer,
+  withdrawOwn,
+} from './agent-requests.ts';
+import { type Decision, type HookCall, hookAgents, type ToolMapping } from './hook-mappings.ts';
+
+/** The path that hooks of coding agents call. */
+export const HOOKS_PATH = '/hooks/agent';
+
+const seconds = (minimum: number, maximum: number, otherwise: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, describeRange(minimum, maximum))
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, describeRange(minimum, maximum))
+    .default(otherwise);
+
+const Query = z.strictObject({
+  agent: z.enum(['claude', 'codex']),
+  project: idSchema.optional(),
+  wait: seconds(0, 55, 55),
+  expires: seconds(1, 31_536_000, 3600),
+  unanswered: z.enum(['prompt', 'deny']).default('prompt'),
+  call: idSchema.optional(),
+});
+type Query = z.output<typeof Query>;
+
+/** What a hook sends, of which only what is used is checked. */
+const Body = z.looseObject({
+  hook_event_name: z.enum(['PermissionRequest', 'PostToolUse', 'PostToolUseFailure', 'SessionEnd']),
+  session_id: z.string(),
+  agent_id: z.string().nullish(),
+  tool_name: z
+    .string()
+    .regex(/^[\w.:-]{1,128}$/, 'must be 1 to 128 letters, digits and _ . : -')
+    .optional(),
+  tool_input: z.record(z.string(), z.unknown()).default({}),
+  permission_suggestions: z.array(z.unknown()).default([]),
+});
+type Body = z.output<typeof Body>;
+
+/**
+ * Creates the handlers of the hooks of coding agents. `handle` asks the user about a tool call, waits for the answer and
+ * replies with the decision; if there is none, it withdraws the request and replies with nothing, so that the agent shows
+ * its own prompt, or with `unanswered=deny` with a denial. `fail` denies after errors, because agents would proceed.
+ */
+export function createHooks(publish: PublishDraft): { handle: RequestHandler; fail: ErrorRequestHandler } {
+  return {
+    async handle(request, response) {
+      const context = contextOf(response);
+      const task = requireTask(context);
+      const query = readQuery(request);
+      const body = readBody(await readJson(request, context));
+      const session = `${idPrefixOf(task)}hook.${digest([query.agent, body.session_id])}.`;
+      switch (body.hook_event_name) {
+        case 'PermissionRequest': {
+          const projectId = requireProject(task, query.project);
+          const ask = (draft: AgentDraft) => publish(request, response, projectId, draft);
+          return sendDecision(
+            response,
+            query,
+            await decide(ask, response, query, identify(session, query, body)),
+          );
+        }
+        case 'PostToolUse':
+        case 'PostToolUseFailure':
+          await withdrawOwn(
+            context,
+            { idPrefix: identify(session, query, body).prefix },
+            'answered_elsewhere',
+          );
+          break;
+        case 'SessionEnd':
+          await withdrawOwn(context, { idPrefix: session }, 'resumed');
+          break;
+      }
+      await context.quota.chargeMinimum(context);
+      sendNothing(response, 200);
+    },
+    async fail(error, { query }, response, next) {
+      // A misspelled value denies, too.
+      const { unanswered = 'prompt' } = query;
+      const { record, context } = response.locals;
+      if (unanswered === 'prompt' || error instanceof UnauthenticatedError || response.headersSent)
+        return next(error);
+      const { message } = reportError(error, record);
+      await context?.quota.chargeMinimum(context);
+      sendJson(response, deny(`Nobody was asked: ${message} This is not a refusal by the user.`));
+    },
+  };
+}
+
+/** @throws {BadRequestError} if a parameter is unknown, repeated or invalid */
+function readQuery({ query }: Request): Query {
+  const parsed = Query.safeParse(query);
+  if (parsed.success) return parsed.data;
+  const issues = [...toIssues(parsed, query, ['query'])];
+  throw new BadRequestError(summarizeIssues(issues), issues);
+}
+
+/** @throws {ValidationError} if a member that is used has another type */
+function readBody(body: unknown): Body {
+  const parsed = Body.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw new ValidationError(toIssues(parsed, body, ['body']));
+}
+
+const digest = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url').slice(0, 16);
+
+/** A call, how it is read, and the start of the IDs of its requests: the task, the session and the call, as hashes. */
+type IdentifiedCall = { call: HookCall; mapping: ToolMapping; prefix: string };
+
+/** @throws {ValidationError} if the body names no tool */
+function identify(session: string, { agent }: Query, body: Body): IdentifiedCall {
+  const {
+    tool_name: tool,
+    tool_input: input,
+    permission_suggestions: suggestions,
+    agent_id: subagent,
+  } = body;
+  if (tool === undefined)
+    throw new ValidationError([{ path: ['body', 'tool_name'], message: 'is required', value: null }]);
+  const { turn, tools, permission } = hookAgents[agent];
+  const mapping = tools.get(tool) ?? permission;
+  const hashed = digest([valueAt(body, [turn]), subagent, tool, mapping.identify(input)]);
+  return { call: { tool, input, suggestions }, mapping, prefix: `${session}${hashed}.` };
+}
+
+type Ask = (draft: AgentDraft) => Promise<string>;
+
+/** A decision; 'pending' if the caller repeats the call; undefined if nobody answered. */
+type Outcome = Decision | 'pending' | undefined;
+
+/** Asks the user about a call, and waits for the answer. Withdraws the request if the call is given up. */
+async function decide(
+  ask: Ask,
+  response: Response,
+  { call: repeated, wait, expires }: Query,
+  { call, mapping, prefix }: IdentifiedCall,
+): Promise<Outcome> {
+  const context = contextOf(response);
+  const { title, kind, shown, toDecision } = mapping.ask(call);
+  const toolId = prefix.slice(prefix.indexOf(':') + 1, -1);
+  const id = await ask({
+    // An equal call is another request, unless the caller says that it repeats this one.
+    id: prefix + digest(repeated ?? randomUUID()),
+    title,
+    payload: { [kind]: { toolId, input: shown } },
+    supersedes: 'NOTHING',
+    expiresInSeconds: expires,
+  });
+  const giveUp = async (): Promise<FoundRequest> => {
+    await withdrawOwn(context, { ids: [id] }, 'resumed');
+    return awaitOwn(context, id, 0);
+  };
+  let found: FoundRequest;
+  try {
+    found = await awaitOwn(context, id, 1000 * wait);
+  } catch (error) {
+    await giveUp();
+    throw error;
+  }
+  if (found.requestState === 'open') {
+    if (repeated !== undefined && !response.destroyed) return 'pending';
+    // The answer may have been stored in the meantime.
+    found = await giveUp();
+  }
+  const answer = await takeAnswer(context, found, response.destroyed);
+  return answer && toDecision(answer);
+}
+
+const NO_ANSWER = 'There is no answer yet. This is not a refusal by the user.';
+
+function sendDecision(response: Response, { unanswered }: Query, outcome: Outcome): void {
+  if (outcome === 'pending') sendNothing(response, 202);
+  else if (outcome !== undefined) sendJson(response, outcome);
+  else if (unanswered === 'deny') sendJson(response, deny(NO_ANSWER));
+  else sendNothing(response, 200);
+}
+
+const deny = (message: string): Decision => ({ behavior: 'deny', message });
+
+const sendNothing = (response: Response, status: number) =>
+  response.writeHead(status, { 'Content-Length': 0 }).end();
+
+function sendJson(response: Response, decision: Decision): void {
+  const hookSpecificOutput = { hookEventName: 'PermissionRequest', decision };
+  sendText(response, 200, 'application/json', JSON.stringify({ hookSpecificOutput }));
+}
