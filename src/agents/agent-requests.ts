@@ -6,7 +6,7 @@ import { TASK_SCOPE } from '../auth/scopes.ts';
 import type { TokenTask } from '../auth/viewer.ts';
 import type { Context } from '../context.ts';
 import { ForbiddenError, NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
-import { asGatewayError } from '../graphql/plugins/masking.ts';
+import { asGatewayError } from '../graphql/errors.ts';
 import type { GraphQLServer } from '../graphql/server.ts';
 import type { AnswerContent } from '../notifications/answers/answer.ts';
 import { acknowledgeAnswer } from '../notifications/answers/answer-notification.ts';

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { BadRequestError, UnauthenticatedError, ValidationError } from '../errors/gateway-errors.ts';
 import { summarizeIssues, valueAt } from '../errors/issue.ts';
 import { toIssues } from '../errors/validation-issues.ts';
-import { reportError } from '../graphql/plugins/masking.ts';
-import { sendText } from '../http/messages.ts';
+import { reportError } from '../graphql/errors.ts';
+import { requestQuery, sendText } from '../http/messages.ts';
 import { readJson } from '../http/read-json.ts';
 import type { FoundRequest } from '../notifications/answers/await-request.ts';
 import { contextOf } from '../server/caller.ts';
@@ -70,37 +70,24 @@ export function createHooks(publish: PublishDraft): { handle: RequestHandler; fa
       const query = readQuery(request);
       const body = readBody(await readJson(request, context));
       const session = `${idPrefixOf(task)}hook.${digest([query.agent, body.session_id])}.`;
-      switch (body.hook_event_name) {
-        case 'PermissionRequest': {
-          const projectId = requireProject(task, query.project);
-          const ask = (draft: AgentDraft) => publish(request, response, projectId, draft);
-          return sendDecision(
-            response,
-            query,
-            await decide(ask, response, query, identify(session, query, body)),
-          );
-        }
-        case 'PostToolUse':
-        case 'PostToolUseFailure':
-          await withdrawOwn(
-            context,
-            { idPrefix: identify(session, query, body).prefix },
-            'answered_elsewhere',
-          );
-          break;
-        case 'SessionEnd':
-          await withdrawOwn(context, { idPrefix: session }, 'resumed');
-          break;
+      if (body.hook_event_name === 'PermissionRequest') {
+        const projectId = requireProject(task, query.project);
+        const ask = (draft: AgentDraft) => publish(request, response, projectId, draft);
+        const outcome = await decide(ask, response, query, identify(session, query, body));
+        return sendDecision(response, query, outcome);
       }
+      const isEnd = body.hook_event_name === 'SessionEnd';
+      const idPrefix = isEnd ? session : identify(session, query, body).prefix;
+      await withdrawOwn(context, { idPrefix }, isEnd ? 'resumed' : 'answered_elsewhere');
       await context.quota.chargeMinimum(context);
       sendNothing(response, 200);
     },
-    async fail(error, { query }, response, next) {
+    async fail(error, request, response, next) {
       // A misspelled value denies, too.
-      const { unanswered = 'prompt' } = query;
-      const { record, context } = response.locals;
-      if (unanswered === 'prompt' || error instanceof UnauthenticatedError || response.headersSent)
+      const mode = requestQuery(request).get('unanswered') ?? 'prompt';
+      if (mode === 'prompt' || error instanceof UnauthenticatedError || response.headersSent)
         return next(error);
+      const { record, context } = response.locals;
       const { message } = reportError(error, record);
       await context?.quota.chargeMinimum(context);
       sendJson(response, deny(`Nobody was asked: ${message} This is not a refusal by the user.`));
@@ -109,7 +96,12 @@ export function createHooks(publish: PublishDraft): { handle: RequestHandler; fa
 }
 
 /** @throws {BadRequestError} if a parameter is unknown, repeated or invalid */
-function readQuery({ query }: Request): Query {
+function readQuery(request: Request): Query {
+  const sent = requestQuery(request);
+  const values = [...new Set(sent.keys())].map((name) => [name, sent.getAll(name)] as const);
+  const query = Object.fromEntries(
+    values.map(([name, [first, ...others]]) => [name, others.length ? others : first]),
+  );
   const parsed = Query.safeParse(query);
   if (parsed.success) return parsed.data;
   const issues = [...toIssues(parsed, query, ['query'])];

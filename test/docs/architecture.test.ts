@@ -151,7 +151,7 @@ const layers = [
   ['src/context.ts', ...steps.map((name) => `src/server/${name}.ts`), 'src/metrics/'],
   ['src/graphql/'],
   features.filter((feature) => feature !== 'statistics').map((feature) => `src/${feature}/`),
-  ['src/statistics/'],
+  ['src/statistics/', 'src/agents/'],
   ['src/entities.ts', 'src/schema.ts', 'rest/'],
   ['src/openapi/'],
   ['src/services.ts', 'src/commands/'],

@@ -8,6 +8,6 @@ Authorization: Bearer $(cat "$2")
 Content-Type: application/json
 EOF
   )
-  case $reply in *202) sleep 1 ;; *200) printf %s "${reply%???}" && exit ;; *) break ;; esac
+  case $reply in *202) sleep 1 ;; *200) printf %s "${reply%?200}" && exit ;; *) break ;; esac
 done
 [ "$3" != deny ] || { echo 'Nobody was asked: the gateway did not reply. This is not a refusal by the user.' >&2 && exit 2; }
