@@ -171,7 +171,7 @@ describe('input', () => {
       tokens: { sign: () => 't' },
     };
     const transport = createTransport({ streamTransport: true, buffer: true });
-    const mail = await transport.sendMail(composeMail(message, 'alice@example.com', settings));
+    const mail = await transport.sendMail(composeMail(message, { address: 'alice@example.com' }, settings));
     const sent = [String(mail.message), formatMessage(message), String(formatPayload(message))];
     for (const text of sent) {
       expect(text).toContain('Allow Bash?');

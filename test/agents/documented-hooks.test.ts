@@ -16,9 +16,10 @@ type Hook = { type: string; timeout: number; url: string; headers: Record<string
 type Configuration = { hooks: Record<string, { matcher?: string; hooks: [Hook] }[]> };
 
 const gateway = useGateway();
-const [claude, codex] = readBlocks(readPage('docs/agents.md'))
-  .filter(({ language, content }) => language === 'json' && content.includes('"hooks"'))
-  .map(({ content }): Configuration => JSON.parse(content));
+const [claude, codex] = readBlocks(readPage('docs/agents.md')).flatMap(({ content }): Configuration[] => {
+  const [, json] = /<<'END'\n(\{ "hooks".*)\nEND$/s.exec(content.trimEnd()) ?? [];
+  return json === undefined ? [] : [JSON.parse(json)];
+});
 let folder: string;
 beforeAll(async () => {
   folder = await makeFolder();
