@@ -64,14 +64,22 @@ describe('settling a notification', () => {
       'dismissing those of a kind',
       async (userId) =>
         dismissBy(gateway, userId, {
-          filter: { kinds: ['PLAN_REQUESTED'], upTo: await currentCursor(gateway, userId) },
+          filter: {
+            kinds: ['PLAN_REQUESTED'],
+            openRequests: true,
+            upTo: await currentCursor(gateway, userId),
+          },
         }),
     ],
     [
       'dismissing those of a project',
       async (userId) =>
         dismissBy(gateway, userId, {
-          filter: { projectIds: ['project-a'], upTo: await currentCursor(gateway, userId) },
+          filter: {
+            projectIds: ['project-a'],
+            openRequests: true,
+            upTo: await currentCursor(gateway, userId),
+          },
         }),
     ],
     ['resolving its task', (userId) => resolve(gateway, userId, 'a')],

@@ -48,7 +48,11 @@ async function runOperation(operation: Operation, { user, published, inboxes }: 
       break;
     case 'dismissSeen':
       await dismissBy(gateway, user, {
-        filter: { upTo: await currentCursor(gateway, user), kinds: [operation.kind.toUpperCase()] },
+        filter: {
+          upTo: await currentCursor(gateway, user),
+          kinds: [operation.kind.toUpperCase()],
+          openRequests: true,
+        },
       });
       break;
     case 'leave':
