@@ -1,49 +1,40 @@
 import { expect, test } from 'vitest';
-import { graphql } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { changeNotifications, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
-import { asMember, type Kind, payloads, publish, resolve } from '../support/records.ts';
-import { member, platform } from '../support/tokens.ts';
+import { type Kind, payloads, publish, readStatuses, resolve } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
-const counts = 'notificationCounts { userId total cursor byKind { kind count } }';
 const kinds = Object.keys(payloads) as Kind[];
 
 const gateway = useGateway();
+const { as } = gateway;
 
-const readCounts = async (user: string) =>
-  (await asMember(gateway, user, `{ ${counts} }`)).notificationCounts;
-const listNumbers = ({ byKind }: { byKind: { count: number }[] }) => byKind.map(({ count }) => count);
-
-test('counts every kind in the order of the specification, including zeros', async () => {
-  expect(await readCounts('nobody')).toEqual({
-    userId: 'nobody',
-    total: 0,
-    cursor: expect.any(String),
-    byKind: kinds.map((kind) => ({ kind: kind.toUpperCase(), count: 0 })),
-  });
-});
-
-test('counts active notifications only', async () => {
+test('counts active notifications of every kind in the order of the specification, including zeros', async () => {
   const task = { id: 'task', projectId: 'project' };
-  for (const kind of kinds) await publish(gateway, 'active', kind, { task });
-  await publish(gateway, 'active', 'task_failed', { task });
-  await publish(gateway, 'active', 'task_failed');
-  expect(listNumbers(await readCounts('active'))).toEqual([1, 1, 2, 1]);
+  const read = async () => {
+    const { total, byKind } = await as('alice').counts();
+    expect(byKind.map(({ kind }) => kind.toLowerCase())).toEqual(kinds);
+    return [total, ...byKind.map(({ count }) => count)];
+  };
+  expect(await read()).toEqual([0, 0, 0, 0, 0]);
 
-  await resolve(gateway, 'active', task.id);
-  const { total, byKind } = await readCounts('active');
-  expect([total, ...listNumbers({ byKind })]).toEqual([1, 0, 0, 1, 0]);
+  for (const kind of kinds) await publish(gateway, 'alice', kind, { task });
+  await publish(gateway, 'alice', 'task_failed', { task });
+  await publish(gateway, 'alice', 'task_failed');
+  expect(await read()).toEqual([5, 1, 1, 2, 1]);
+
+  await resolve(gateway, 'alice', task.id);
+  expect(await read()).toEqual([1, 0, 0, 1, 0]);
 });
 
 test("the platform can count any user's notifications, and users only their own", async () => {
   await publish(gateway, 'counted', 'task_failed');
-  const query = `{ user(id: "counted") { ${counts} } }`;
+  const query = '{ user(id: "counted") { notificationCounts { userId total } } }';
 
-  const allowed = await graphql(gateway, query, {}, { token: await platform('platform:read') });
-  const refused = await graphql(gateway, query, {}, { token: await member('other') });
-
-  expect(allowed.data.user.notificationCounts).toMatchObject({ userId: 'counted', total: 1 });
-  expect(refused.errors[0].extensions.code).toBe('FORBIDDEN');
+  const { data } = await as(() => platform('platform:read')).graphql(query);
+  expect(data.user.notificationCounts).toEqual({ userId: 'counted', total: 1 });
+  const { errors } = await as('other').graphql(query);
+  expect(errors[0].extensions.code).toBe('FORBIDDEN');
 });
 
 test('no change is missed between its cursor and `notificationEvents(after:)`', async () => {
@@ -51,30 +42,22 @@ test('no change is missed between its cursor and `notificationEvents(after:)`', 
   const changes = Promise.all(
     Array.from({ length: 20 }, (_none, number) => changeNotifications(gateway, user, number)),
   );
-  const { cursor } = await readCounts(user);
-  const { notifications } = await asMember(
-    gateway,
-    user,
-    '{ notifications(first: 100) { nodes { ... on UserNotification { id status } } } }',
-  );
-  const state = new Map(
-    notifications.nodes.map(({ id, status }: { id: string; status: string }) => [id, status.toLowerCase()]),
-  );
+  const { cursor } = await as(user).counts();
+  const { nodes } = await as(user).notifications({ first: 100 });
+  const state = new Map(nodes.map(({ id, status }) => [id, status.toLowerCase()]));
   const stream = await subscribeToNotifications(gateway, user, cursor);
   await changes;
   await publish(gateway, user, 'task_failed', { id: 'last' });
-  let counts: { total: number } | undefined;
+  let total: number | undefined;
   while (!state.has('last')) {
-    const event = await nextEvent(stream);
-    state.set(event.notification.id, event.notification.status.toLowerCase());
-    counts = event.counts;
+    const { notification, counts } = await nextEvent(stream);
+    state.set(notification.id, notification.status.toLowerCase());
+    total = counts.total;
   }
   stream.close();
 
-  const stored = await gateway.database.sql('select id, status from notification where user_id = $1', [user]);
-  expect(Object.fromEntries(state)).toEqual(Object.fromEntries(stored.map(({ id, status }) => [id, status])));
-  expect(counts?.total).toBe(stored.filter(({ status }) => status === 'active').length);
-  const now = await readCounts(user);
-  expect(now.total).toBe(counts?.total);
-  expect(now.total).toBe(listNumbers(now).reduce((sum, count) => sum + count, 0));
+  const stored = await readStatuses(gateway, user);
+  expect(Object.fromEntries(state)).toEqual(stored);
+  expect(total).toBe(Object.values(stored).filter((status) => status === 'active').length);
+  expect((await as(user).counts()).total).toBe(total);
 });

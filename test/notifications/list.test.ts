@@ -1,42 +1,31 @@
-import { expect, test } from 'vitest';
-import { rest } from '../support/client.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { NotificationFilter } from '../../clients/typescript/src/generated/types.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asMember, type Kind, publish, resolve } from '../support/records.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { dismiss } from '../support/inbox.ts';
+import { publish, resolve } from '../support/records.ts';
+import { signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
-
-type Listed = { id: string; kind: string; status: string; created_at: string };
-
-async function readInbox(userId: string, search = ''): Promise<Listed[]> {
-  const reply = await rest(gateway, 'GET', `/user/notifications${search}`, { token: await member(userId) });
-  expect(reply.status, reply.text).toBe(200);
-  return reply.body.notifications;
-}
+const { as } = gateway;
 
 const toIds = (records: readonly { id: string }[]) => records.map(({ id }) => id);
 
-async function page(userId: string, args: string) {
-  const query = `{ notifications${args} { nodes { ... on UserNotification { id status } } pageInfo { endCursor } } }`;
-  const { nodes, pageInfo } = (await asMember(gateway, userId, query)).notifications;
-  return { ids: toIds(nodes), end: pageInfo.endCursor };
+/** Returns the IDs of a user's notifications over REST. */
+async function readIds(userId: string, search = ''): Promise<string[]> {
+  const { status, text, body } = await as(userId).rest.get(`/user/notifications${search}`);
+  expect(status, text).toBe(200);
+  return toIds(body.notifications);
 }
 
-/** Creates a notification of each kind and status, with both in its ID. */
-async function publishEveryKindAndStatus(userId: string) {
-  const kinds: Kind[] = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'];
-  for (const kind of kinds) {
-    for (const status of ['active', 'resolved', 'dismissed']) {
-      const id = `${kind} ${status}`;
-      await publish(gateway, userId, kind, { id, task: { id, projectId: 'p' } });
-      if (status === 'resolved') await resolve(gateway, userId, id);
-      if (status === 'dismissed') {
-        const path = `/user/notifications/${encodeURIComponent(id)}/dismiss`;
-        await rest(gateway, 'POST', path, { token: await member(userId) });
-      }
-    }
-  }
+/** Returns the IDs of a page of a user's notifications over GraphQL. */
+async function page(userId: string, variables: object = {}) {
+  const { nodes, totalCount, pageInfo } = await as(userId).notifications(variables);
+  return { ids: toIds(nodes), totalCount, hasNext: pageInfo.hasNextPage, end: pageInfo.endCursor };
 }
+
+const fill = async (user: string, ids: readonly string[]) => {
+  for (const id of ids) await publish(gateway, user, 'task_failed', { id });
+};
 
 /** Inserts many notifications without the gateway. */
 async function storeMany(userId: string, count: number) {
@@ -51,106 +40,135 @@ async function storeMany(userId: string, count: number) {
   );
 }
 
-test('returns an empty list for an unknown user, over both APIs', async () => {
-  expect(await readInbox('nobody')).toEqual([]);
-  expect((await page('nobody', '')).ids).toEqual([]);
+test('users see only their own notifications, and an empty list if they have none', async () => {
+  await fill('mine', ['of mine']);
+  await fill('yours', ['of yours']);
+  expect(await readIds('mine')).toEqual(['of mine']);
+  expect((await page('yours')).ids).toEqual(['of yours']);
+  expect([await readIds('nobody'), (await page('nobody')).ids]).toEqual([[], []]);
 });
 
 test('notifications do not require membership in an organization', async () => {
-  await publish(gateway, 'non-member', 'task_failed', { id: 'alone' });
-  const token = await signToken({ sub: 'non-member' });
-  const { body } = await rest(gateway, 'GET', '/user/notifications', { token });
-  expect(toIds(body.notifications)).toEqual(['alone']);
-});
-
-test('users see only their own notifications', async () => {
-  await publish(gateway, 'mine', 'task_failed', { id: 'of mine' });
-  await publish(gateway, 'yours', 'task_failed', { id: 'of yours' });
-  expect(toIds(await readInbox('mine'))).toEqual(['of mine']);
-  expect((await page('yours', '')).ids).toEqual(['of yours']);
+  await fill('non-member', ['alone']);
+  const { rest } = as(() => signToken({ sub: 'non-member' }));
+  expect(toIds((await rest.get('/user/notifications')).body.notifications)).toEqual(['alone']);
 });
 
 test('returns the newest first; for equal timestamps, the greater ID by code point', async () => {
-  const ids = ['a', 'B', 'é', '\uFFFD', '\u{1F600}', 'a-b', 'a b'];
-  for (const id of ids) await publish(gateway, 'ordered', 'task_failed', { id });
+  await fill('ordered', ['a', 'B', 'é', '\uFFFD', '\u{1F600}', 'a-b', 'a b']);
   await gateway.database.sql(`update notification set created_at = '2026-01-01' where user_id = 'ordered'`);
-  await publish(gateway, 'ordered', 'task_failed', { id: '0 but newer' });
+  await fill('ordered', ['0 but newer']);
 
   const expected = ['0 but newer', '\u{1F600}', '\uFFFD', 'é', 'a-b', 'a b', 'a', 'B'];
-  expect(toIds(await readInbox('ordered'))).toEqual(expected);
-  expect((await page('ordered', '')).ids).toEqual(expected);
+  expect(await readIds('ordered')).toEqual(expected);
+  expect((await page('ordered')).ids).toEqual(expected);
 
   // An index happens to return this order; without it only ORDER BY does.
   await gateway.database.sql('drop index notification_newest');
-  expect(toIds(await readInbox('ordered'))).toEqual(expected);
-});
-
-test('filters by status and kind, each with one or more values, and combines both filters', async () => {
-  await publishEveryKindAndStatus('filters');
-  const rows: [search: string, args: string, matches: (id: string) => boolean][] = [
-    ['', '', () => true],
-    ['?status=active', '(filter: { statuses: ACTIVE })', (id) => /\bactive/.test(id)],
-    [
-      '?status=active&status=dismissed',
-      '(filter: { statuses: [ACTIVE, DISMISSED] })',
-      (id) => !/resolved/.test(id),
-    ],
-    ['?kind=task_failed', '(filter: { kinds: [TASK_FAILED] })', (id) => /task_failed/.test(id)],
-    [
-      '?kind=plan_requested&status=resolved&kind=question_requested',
-      '(filter: { kinds: [PLAN_REQUESTED, QUESTION_REQUESTED], statuses: [RESOLVED] })',
-      (id) => /_requested resolved/.test(id),
-    ],
-    ['?status=active&status=active', '(filter: { statuses: [ACTIVE, ACTIVE] })', (id) => /\bactive/.test(id)],
-  ];
-  const all = toIds(await readInbox('filters'));
-  expect(all).toHaveLength(12);
-  for (const [search, args, matches] of rows) {
-    const expected = all.filter(matches);
-    expect(toIds(await readInbox('filters', search)), search).toEqual(expected);
-    expect((await page('filters', args)).ids, args).toEqual(expected);
-  }
-});
-
-test('ignores null filters, and selects nothing by an empty list', async () => {
-  await publish(gateway, 'unfiltered', 'task_failed', { id: 'it' });
-  expect((await page('unfiltered', '(filter: { statuses: null, kinds: null })')).ids).toEqual(['it']);
-  expect((await page('unfiltered', '(filter: { statuses: [] })')).ids).toEqual([]);
+  expect(await readIds('ordered')).toEqual(expected);
 });
 
 test('returns all results by default, and a page with limit and offset', async () => {
   await storeMany('many', 230);
-  const all = toIds(await readInbox('many'));
-  expect(all).toHaveLength(230);
-  expect(all[0]).toBe('n-230');
+  const all = await readIds('many');
+  expect([all.length, all[0]]).toEqual([230, 'n-230']);
 
-  expect(toIds(await readInbox('many', '?limit=1'))).toEqual(all.slice(0, 1));
-  expect(toIds(await readInbox('many', '?limit=100&offset=0'))).toEqual(all.slice(0, 100));
-  expect(toIds(await readInbox('many', '?limit=100&offset=200'))).toEqual(all.slice(200));
-  expect(toIds(await readInbox('many', '?offset=225'))).toEqual(all.slice(225));
-  expect(toIds(await readInbox('many', '?limit=10&offset=230'))).toEqual([]);
-  expect(toIds(await readInbox('many', '?limit=2147483647'))).toEqual(all);
-  expect(toIds(await readInbox('many', '?status=active&limit=2&offset=3'))).toEqual(all.slice(3, 5));
+  for (const [search, expected] of [
+    ['?limit=1', all.slice(0, 1)],
+    ['?limit=100&offset=0', all.slice(0, 100)],
+    ['?limit=100&offset=200', all.slice(200)],
+    ['?offset=225', all.slice(225)],
+    ['?limit=10&offset=230', []],
+    ['?limit=2147483647', all],
+    ['?status=active&limit=2&offset=3', all.slice(3, 5)],
+  ] as const)
+    expect(await readIds('many', search), search).toEqual(expected);
 });
 
-test('paging by cursor neither skips nor repeats notifications while new ones are published', async () => {
-  for (const id of ['1', '2', '3', '4', '5']) await publish(gateway, 'stable', 'task_failed', { id });
-  const before = (await page('stable', '')).ids;
-  const first = await page('stable', '(first: 2)');
-  await publish(gateway, 'stable', 'task_failed', { id: 'late' });
+test('paging by cursor neither skips nor repeats notifications while others are published or leave the filter', async () => {
+  await fill('stable', ['1', '2', '3', '4', '5']);
+  const filter = { statuses: ['ACTIVE'] } as const;
+  const before = (await page('stable')).ids;
+  const first = await page('stable', { first: 2, filter });
+  await fill('stable', ['late']);
+  // The cursor remains valid after its own notification left the list.
+  await dismiss(gateway, 'stable', first.ids);
 
-  const second = await page('stable', `(first: 10, after: "${first.end}")`);
+  const second = await page('stable', { first: 10, after: first.end, filter });
 
   expect([...first.ids, ...second.ids]).toEqual(before);
 });
 
-test('a cursor remains valid after its own notification left the list', async () => {
-  for (const id of ['1', '2', '3', '4']) await publish(gateway, 'leaving', 'task_failed', { id });
-  const [, second, third, fourth] = (await page('leaving', '')).ids;
-  const first = await page('leaving', '(first: 2, filter: { statuses: ACTIVE })');
-  await rest(gateway, 'POST', `/user/notifications/${second}/dismiss`, { token: await member('leaving') });
+/** The notifications in order of creation, one second apart. */
+const records = [
+  { id: 'a', taskId: 'task-1', projectId: 'web-shop', kind: 'plan_requested', status: 'active' },
+  { id: 'b', taskId: 'task-1', projectId: 'web-shop', kind: 'task_failed', status: 'active' },
+  { id: 'c', taskId: 'task-2', projectId: 'web-shop', kind: 'task_failed', status: 'resolved' },
+  { id: 'd', taskId: 'task-3', projectId: 'data-pipeline', kind: 'task_failed', status: 'dismissed' },
+  { id: 'e', taskId: 'task-3', projectId: 'data-pipeline', kind: 'plan_requested', status: 'active' },
+] as const;
+const createdAt = (id: string) => `2026-05-01T00:00:0${records.findIndex((record) => record.id === id)}.000Z`;
 
-  expect(
-    (await page('leaving', `(first: 2, filter: { statuses: ACTIVE }, after: "${first.end}")`)).ids,
-  ).toEqual([third, fourth]);
+beforeAll(async () => {
+  for (const { id, taskId, projectId, kind, status } of records) {
+    for (const user of ['filtering', 'another'])
+      await publish(gateway, user, kind, { id, task: { id: taskId, projectId } });
+    if (status === 'resolved') await resolve(gateway, 'filtering', taskId);
+    if (status === 'dismissed') await dismiss(gateway, 'filtering', [id]);
+    await gateway.database.sql('update notification set created_at = $1 where id = $2', [createdAt(id), id]);
+  }
+});
+
+test.each([
+  ['', 'edcba'],
+  ['?status=active', 'eba'],
+  ['?status=active&status=dismissed', 'edba'],
+  ['?kind=task_failed', 'dcb'],
+  ['?kind=plan_requested&status=resolved&kind=task_failed', 'c'],
+  ['?status=active&status=active', 'eba'],
+])('GET /user/notifications%s filters by status and kind', async (search, ids) => {
+  expect((await readIds('filtering', search)).join('')).toBe(ids);
+});
+
+test.each<[NotificationFilter, string]>([
+  [{ statuses: ['ACTIVE', 'RESOLVED'], kinds: ['TASK_FAILED'] }, 'cb'],
+  [{ projectIds: ['web-shop'] }, 'cba'],
+  [{ projectIds: ['data-pipeline'], kinds: ['TASK_FAILED'] }, 'd'],
+  [{ projectIds: ['unknown'] }, ''],
+  [{ taskIds: ['task-1'] }, 'ba'],
+  [{ taskIds: ['task-1'], projectIds: ['web-shop'], kinds: ['PLAN_REQUESTED'] }, 'a'],
+  [{ taskIds: ['task-1'], projectIds: ['data-pipeline'] }, ''],
+  [{ createdFrom: createdAt('b'), createdBefore: createdAt('d') }, 'cb'],
+  [{ createdFrom: createdAt('d') }, 'ed'],
+  [{ createdBefore: createdAt('b') }, 'a'],
+  [{ createdBefore: createdAt('b'), createdFrom: createdAt('d') }, ''],
+  [{ taskIds: ['task-1'], createdBefore: createdAt('b') }, 'a'],
+  [
+    { projectIds: null, taskIds: null, createdFrom: null, createdBefore: null, statuses: null, kinds: null },
+    'edcba',
+  ],
+  [{ projectIds: [] }, ''],
+  [{ taskIds: [] }, ''],
+  [{ statuses: [], kinds: ['TASK_FAILED'] }, ''],
+  [{ kinds: [] }, ''],
+  [{ projectIds: ['web-shop', 'data-pipeline'], taskIds: ['task-3', 'task-2'] }, 'edc'],
+])(
+  'notifications(filter: %j) returns and counts matching notifications, newest first',
+  async (filter, ids) => {
+    const { ids: found, totalCount } = await page('filtering', { filter });
+    expect([found.join(''), totalCount]).toEqual([ids, ids.length]);
+  },
+);
+
+test('pages contain only matching notifications, in both directions', async () => {
+  for (const filter of [
+    { projectIds: ['web-shop'] },
+    { createdFrom: createdAt('a'), createdBefore: createdAt('d') },
+  ]) {
+    const first = await page('filtering', { first: 2, filter });
+    expect(first).toMatchObject({ ids: ['c', 'b'], hasNext: true });
+    const next = await page('filtering', { first: 2, after: first.end, filter });
+    expect(next).toMatchObject({ ids: ['a'], hasNext: false });
+    expect((await page('filtering', { last: 2, before: first.end, filter })).ids).toEqual(['c']);
+  }
 });

@@ -24,34 +24,6 @@ const kind = fc.constantFrom(...notificationKinds);
 const on = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
 const off = { emailEnabled: false, pushEnabled: false, chatDmEnabled: false };
 
-test.each<[what: string, changes: PreferenceChange[], expected: object]>([
-  ['no change has no effect', [], {}],
-  ['a change of another kind has no effect', [{ notificationKind: 'plan_requested', ...off }], {}],
-  ['a change of the kind applies', [{ notificationKind: 'task_failed', ...off }], off],
-  ['a change without a kind applies', [off], off],
-  ['a null kind is the same as no kind', [{ notificationKind: null, ...off }], off],
-  ['a channel that is not named does not change', [{ pushEnabled: false }], { pushEnabled: false }],
-  ['a null channel does not change', [{ pushEnabled: false, emailEnabled: null }], { pushEnabled: false }],
-  [
-    'a change of the kind overrides an earlier one of all kinds',
-    [on, { notificationKind: 'task_failed', ...off }],
-    off,
-  ],
-  [
-    'a change of all kinds overrides an earlier one of the kind',
-    [{ notificationKind: 'task_failed', ...on }, off],
-    off,
-  ],
-  [
-    'a later change overrides only the channels that it names',
-    [on, { notificationKind: 'task_failed', chatDmEnabled: false }],
-    { ...on, chatDmEnabled: false },
-  ],
-  ['a later change of another kind has no effect', [off, { notificationKind: 'plan_requested', ...on }], off],
-])('mergeChanges of task_failed: %s', (_what, changes, expected) => {
-  expect(mergeChanges('task_failed', changes)).toEqual(expected);
-});
-
 test('merging changes has the same result as applying them in order', () => {
   fc.assert(
     fc.property(

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import { graphql } from '../support/client.ts';
+import { conflict } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asMember, type Kind, payloads, publish, resolve } from '../support/records.ts';
-import { member, platform } from '../support/tokens.ts';
+import { type Kind, notification, payloads, publish, resolve } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
+const { as } = gateway;
 
 const task = { id: 'task', projectId: 'project' };
 
@@ -40,34 +41,23 @@ test('leaves only the last stored of several concurrent publications of a task a
 });
 
 test('creates the notification in exactly one of several concurrent retries; the others return it', async () => {
-  const query = `mutation ($input: PublishNotificationInput!) {
-    publishNotification(input: $input) { created notification { ... on UserNotification { id createdAt } } }
-  }`;
-  const input = { userId: 'retries', id: 'mine', task, title: 'T', payload: payloads.task_failed };
-  const token = await platform();
+  const retry = notification('retries', 'task_failed', { id: 'mine', task });
+  const results = await runConcurrently(10, () => as(platform).publish(retry));
 
-  const replies = await runConcurrently(10, () => graphql(gateway, query, { input }, { token }));
-
-  for (const { errors } of replies) expect(errors).toEqual([]);
-  const results = replies.map(({ data }) => data.publishNotification);
   expect(results.filter(({ created }) => created)).toHaveLength(1);
   expect(new Set(results.map(({ notification }) => JSON.stringify(notification))).size).toBe(1);
   expect(await readRows('retries')).toHaveLength(1);
 });
 
 test('stores exactly one of several concurrent publications with one ID and different content; the others return CONFLICT', async () => {
-  const query =
-    'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }';
-  const input = { userId: 'rivals', id: 'taken', task, payload: payloads.task_failed };
-  const token = await platform();
-
-  const replies = await runConcurrently(8, (n) =>
-    graphql(gateway, query, { input: { ...input, title: `Title ${n}` } }, { token }),
+  const rival = (n: number) =>
+    notification('rivals', 'task_failed', { id: 'taken', task, title: `Title ${n}` });
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 8 }, (_none, n) => as(platform).publish(rival(n))),
   );
-
-  expect(replies.filter(({ data }) => data.publishNotification?.created)).toHaveLength(1);
-  const refused = replies.filter(({ errors }) => errors[0]?.extensions.code === 'CONFLICT');
-  expect(refused).toHaveLength(replies.length - 1);
+  const refusals = outcomes.filter(({ status }) => status === 'rejected');
+  expect(refusals).toHaveLength(7);
+  for (const refusal of refusals) expect(refusal).toMatchObject({ reason: conflict('ID_REUSED') });
 });
 
 test('every change has a unique, increasing revision', async () => {
@@ -89,7 +79,7 @@ test('every change has a unique, increasing revision', async () => {
     { id: 'c', revision: 6 },
   ]);
 
-  await asMember(gateway, user, 'mutation { dismissNotification(input: { id: "a" }) { __typename } }');
+  await as(user).dismiss({ id: 'a' });
   expect((await readRows(user)).at(-1)).toMatchObject({ id: 'a', revision: 7 });
   expect(await readRevision(user)).toBe(7);
 });
@@ -98,17 +88,12 @@ test('concurrent publications, resolutions and dismissals keep records consisten
   const user = 'mixed';
   const kinds = Object.keys(payloads) as Kind[];
   const tasks = ['one', 'two'].map((id) => ({ id, projectId: 'project' }));
-  const token = await member(user);
-  const dismiss = 'mutation ($id: ID!) { dismissNotification(input: { id: $id }) { __typename } }';
 
   await runConcurrently(40, async (n) => {
     const kind = kinds[n % kinds.length];
     const { id } = await publish(gateway, user, kind, { id: `n-${n}`, task: tasks[n % 2] });
     if (n % 5 === 0) await resolve(gateway, user, n % 2 === 0 ? 'one' : 'two');
-    if (n % 3 === 0) {
-      const replies = await runConcurrently(2, () => graphql(gateway, dismiss, { id }, { token }));
-      for (const { errors } of replies) expect(errors).toEqual([]);
-    }
+    if (n % 3 === 0) await runConcurrently(2, () => as(user).dismiss({ id }));
   });
 
   const rows = await readRows(user);

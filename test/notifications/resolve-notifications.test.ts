@@ -1,31 +1,16 @@
 import { expect, test } from 'vitest';
-import { rest } from '../support/client.ts';
+import { refused } from '../support/as.ts';
+import { addTargets, listStored, unreachableProviders, untilEnded } from '../support/delivery.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asMember, asPlatform, type Kind, payloads, publish } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
+import { dismiss } from '../support/inbox.ts';
+import { type Kind, payloads, publish, readStatuses } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
-const gateway = useGateway();
-
-const fields = '... on UserNotification { id status resolvedAt resolution updatedAt }';
-type Resolved = { id: string; status: string; resolvedAt: string; resolution: string; updatedAt: string };
-
-async function resolve(userId: string, input: Record<string, unknown> = {}): Promise<Resolved[]> {
-  const data = await asPlatform(
-    gateway,
-    `mutation ($input: ResolveNotificationsInput!) {
-      resolveNotifications(input: $input) { notifications { ${fields} } }
-    }`,
-    { input: { userId, taskId: 'task', reason: 'ANSWERED_ELSEWHERE', ...input } },
-  );
-  return data.resolveNotifications.notifications;
-}
-
-async function find(userId: string, id: string) {
-  const query = `query ($id: ID!) { notification(id: $id) { ${fields} } }`;
-  return (await asMember(gateway, userId, query, { id })).notification;
-}
+const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
+const { as } = gateway;
 
 const task = { id: 'task', projectId: 'project' };
+const ofTask = { taskId: 'task', reason: 'ANSWERED_ELSEWHERE' };
 const kinds = Object.keys(payloads) as Kind[];
 
 /** Publishes one active notification of each kind, all for one task. */
@@ -33,53 +18,60 @@ async function publishAll(userId: string) {
   for (const kind of kinds) await publish(gateway, userId, kind, { id: kind, task });
 }
 
+/** Resolves notifications, by default of the task, and returns their IDs. */
+const resolve = async (userId: string, input: object = ofTask) => {
+  const resolved = await as(platform).resolve({ reason: 'ANSWERED_ELSEWHERE', ...input, userId });
+  return resolved.map(({ id }) => id);
+};
+
 test.each(['ANSWERED_ELSEWHERE', 'RESUMED', 'TASK_DELETED'])(
   'returns the reason %s as resolution',
   async (reason) => {
-    const user = `reason-${reason}`;
-    await publishAll(user);
+    const userId = `reason-${reason}`;
+    await publishAll(userId);
 
-    const resolved = await resolve(user, { reason });
+    const resolved = await as(platform).resolve({ userId, taskId: 'task', reason });
 
     expect(resolved.map(({ id }) => id)).toEqual(kinds);
     for (const notification of resolved) {
-      expect(notification).toMatchObject({ status: 'RESOLVED', resolution: reason });
-      expect(notification.resolvedAt).toBe(notification.updatedAt);
-      expect(await find(user, notification.id)).toEqual(notification);
+      const { updatedAt } = notification;
+      expect(notification).toMatchObject({ status: 'RESOLVED', resolution: reason, resolvedAt: updatedAt });
+      expect(await as(userId).notification(notification)).toEqual(notification);
     }
   },
 );
 
-test('resolves only the given kinds', async () => {
-  await publishAll('some-kinds');
-  const resolved = await resolve('some-kinds', { kinds: ['TASK_FAILED', 'PLAN_REQUESTED'] });
-  expect(resolved.map(({ id }) => id)).toEqual(['plan_requested', 'task_failed']);
-  expect(await find('some-kinds', 'question_requested')).toMatchObject({ status: 'ACTIVE' });
+test('of a task: resolves only the given kinds, and nothing of another task or user', async () => {
+  await publishAll('some');
+  await publish(gateway, 'some', 'task_failed', { id: 'other', task: { ...task, id: 'other' } });
+  await publish(gateway, 'some-too', 'task_failed', { id: 'same task', task });
+
+  const selected = { ...ofTask, kinds: ['TASK_FAILED', 'PLAN_REQUESTED'] };
+  expect(await resolve('some', selected)).toEqual(['plan_requested', 'task_failed']);
+
+  expect(await readStatuses(gateway, 'some')).toEqual({
+    plan_requested: 'resolved',
+    question_requested: 'active',
+    task_failed: 'resolved',
+    task_response_ready: 'active',
+    other: 'active',
+  });
+  expect(await readStatuses(gateway, 'some-too')).toEqual({ 'same task': 'active' });
 });
 
-test('does not resolve notifications of another task or user', async () => {
-  await publish(gateway, 'stays', 'task_failed', { id: 'other', task: { ...task, id: 'other' } });
-  await publish(gateway, 'stays-too', 'task_failed', { id: 'same task', task });
+test('of a task: does not change resolved and dismissed notifications, and returns only those that it changed', async () => {
+  const user = 'untouched';
+  await publishAll(user);
+  await dismiss(gateway, user, ['task_failed']);
+  await resolve(user, { ...ofTask, kinds: ['PLAN_REQUESTED'] });
+  const read = () =>
+    Promise.all(['plan_requested', 'task_failed'].map((id) => as(user).notification({ id })));
+  const before = await read();
 
-  expect(await resolve('stays')).toEqual([]);
+  expect(await resolve(user)).toEqual(['question_requested', 'task_response_ready']);
 
-  expect(await find('stays', 'other')).toMatchObject({ status: 'ACTIVE' });
-  expect(await find('stays-too', 'same task')).toMatchObject({ status: 'ACTIVE' });
-});
-
-test('does not change resolved and dismissed notifications, and returns only those that it changed', async () => {
-  await publishAll('untouched');
-  const token = await member('untouched');
-  await rest(gateway, 'POST', '/user/notifications/task_failed/dismiss', { token });
-  await resolve('untouched', { kinds: ['PLAN_REQUESTED'], reason: 'RESUMED' });
-  const [plan, failed] = [await find('untouched', 'plan_requested'), await find('untouched', 'task_failed')];
-
-  const resolved = await resolve('untouched', { reason: 'TASK_DELETED' });
-
-  expect(resolved.map(({ id }) => id)).toEqual(['question_requested', 'task_response_ready']);
-  expect(await find('untouched', 'plan_requested')).toEqual(plan);
-  expect(await find('untouched', 'task_failed')).toEqual(failed);
-  expect(failed).toMatchObject({ status: 'DISMISSED', resolvedAt: null, resolution: null });
+  expect(await read()).toEqual(before);
+  expect(before[1]).toMatchObject({ status: 'DISMISSED', resolvedAt: null, resolution: null });
 });
 
 test('returns an empty list and no new revision if nothing is active', async () => {
@@ -91,5 +83,72 @@ test('returns an empty list and no new revision if nothing is active', async () 
 
   expect(await resolve('again')).toEqual([]);
   expect(await resolve('never-seen')).toEqual([]);
+  expect(await resolve('again', { ids: [] })).toEqual([]);
   expect(await revision()).toEqual(before);
+});
+
+test('by ID: resolves the active notifications, of any task, oldest first', async () => {
+  for (const id of ['n-1', 'n-2', 'n-3', 'n-4']) await publish(gateway, 'ids', 'task_failed', { id });
+  await publish(gateway, 'other', 'plan_requested', { id: 'n-5' });
+  await dismiss(gateway, 'ids', ['n-2']);
+
+  const ids = ['n-3', 'n-2', 'n-1', 'n-1', 'n-5', 'unknown'];
+  expect(await resolve('ids', { ids })).toEqual(['n-1', 'n-3']);
+  expect(await resolve('ids', { ids })).toEqual([]);
+  expect(await resolve('other', { ids })).toEqual(['n-5']);
+});
+
+test('by ID: withdraws the open requests of dismissed notifications, which stay dismissed', async () => {
+  await publish(gateway, 'hidden', 'plan_requested', { id: 'n-1' });
+  await dismiss(gateway, 'hidden', ['n-1']);
+
+  expect(await resolve('hidden', { ids: ['n-1'] })).toEqual(['n-1']);
+  expect(await resolve('hidden', { ids: ['n-1'] })).toEqual([]);
+  const { status, request } = await as('hidden').notification({ id: 'n-1' });
+  expect([status, request?.state]).toEqual(['DISMISSED', 'WITHDRAWN']);
+});
+
+test('by ID: cancels the deliveries', async () => {
+  await addTargets(gateway, 'cancelled');
+  await publish(gateway, 'cancelled', 'plan_requested', { id: 'n-1' });
+  await resolve('cancelled', { ids: ['n-1'] });
+  await untilEnded(gateway);
+  expect(await listStored(gateway.database, 'cancelled')).toEqual([
+    'chat cancelled settled',
+    'email cancelled settled',
+    'push cancelled settled',
+  ]);
+});
+
+test('by tool: resolves the plan or question of the task', async () => {
+  await publishAll('tool');
+  for (const [input, ids] of [
+    [{ toolId: 'tool-3' }, []],
+    [{ toolId: 'tool-1', taskId: 'another' }, []],
+    [{ toolId: 'tool-1', kinds: ['QUESTION_REQUESTED'] }, []],
+    [{ toolId: 'tool-1' }, ['plan_requested']],
+    [{ toolId: 'tool-2' }, ['question_requested']],
+    [{}, ['task_failed', 'task_response_ready']],
+  ] as const)
+    expect(await resolve('tool', { taskId: 'task', ...input })).toEqual(ids);
+});
+
+const before = '2026-05-04T10:00:00.000Z';
+const required: [string, string] = ['input.taskId', 'is required unless ids is given'];
+
+test.each<[input: object, ...items: [location: string, message: string][]]>([
+  [{}, required],
+  [{ kinds: ['TASK_FAILED'], before }, required],
+  [{ taskId: 'task', ids: ['n'] }, ['input.taskId', 'must not be combined with ids']],
+  [
+    { ids: ['n'], kinds: [], toolId: 't', before },
+    ['input.kinds', 'must not be combined with ids'],
+    ['input.toolId', 'must not be combined with ids'],
+    ['input.before', 'must not be combined with ids'],
+  ],
+  [{ taskId: 'task', toolId: 't', before }, ['input.before', 'must not be combined with toolId']],
+  [{ ids: Array(101).fill('n') }, ['input.ids', 'must have at most 100 items']],
+  [{ ids: ['n', ''] }, ['input.ids[1]', 'must be 1 to 255 characters without control characters']],
+])('refuses %j', async (input, ...items) => {
+  await expect(resolve('alice', input)).rejects.toMatchObject(refused('VALIDATION_FAILED', ...items));
 });

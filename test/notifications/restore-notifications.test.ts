@@ -1,38 +1,15 @@
 import { expect, test } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
+import { refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
-import { asMember, publish, resolve } from '../support/records.ts';
-import { answer, answers, listEvents, restore } from '../support/requests.ts';
-import { member } from '../support/tokens.ts';
+import { publish, readStatuses, resolve } from '../support/records.ts';
+import { answer, answers, listEvents } from '../support/requests.ts';
 
 const gateway = useGateway();
+const { as } = gateway;
 
 const fill = (user: string, ids: readonly string[]) =>
   Promise.all(ids.map((id) => publish(gateway, user, 'task_failed', { id })));
-const readStatuses = async (user: string) =>
-  Object.fromEntries(
-    (await gateway.database.sql('select id, status from notification where user_id = $1', [user])).map(
-      ({ id, status }) => [id, status],
-    ),
-  );
-
-/** Dismisses notifications of a user, and returns the count and the undo token. */
-async function dismissMany(user: string, input: object) {
-  const query = `mutation ($input: DismissNotificationsInput!) {
-    dismissNotifications(input: $input) { dismissedCount undoToken } }`;
-  const { dismissedCount, undoToken } = (await asMember(gateway, user, query, { input }))
-    .dismissNotifications;
-  return { count: Number(dismissedCount), undoToken: String(undoToken) };
-}
-
-const undoing = `mutation ($input: RestoreNotificationsInput!) {
-  restoreNotifications(input: $input) { restoredCount notifications { ... on UserNotification { id status } } } }`;
-
-/** Restores notifications of a user, and returns what is returned. */
-const undo = async (user: string, input: object) =>
-  (await asMember(gateway, user, undoing, { input })).restoreNotifications;
-
 const seen = async (user: string) => ({ upTo: await currentCursor(gateway, user) });
 
 test.each([
@@ -46,30 +23,33 @@ test.each([
   for (const id of ['a', 'b']) await fill(user, [id]);
   const input = await select(user);
   await fill(user, ['after']);
-  const { count, undoToken } = await dismissMany(user, input);
-  expect(count).toBe(2);
+  const { dismissedCount, undoToken } = await as(user).dismissAll(input);
+  expect(dismissedCount).toBe(2);
   await dismiss(gateway, user, ['after']);
-  expect((await undo(other, { undoToken })).restoredCount).toBe(0);
+  expect((await as(other).restoreAll({ undoToken })).restoredCount).toBe(0);
 
   const stream = await subscribeToNotifications(gateway, user);
   const restored = [
     { id: 'a', status: 'ACTIVE' },
     { id: 'b', status: 'ACTIVE' },
   ];
-  expect(await undo(user, { undoToken })).toEqual({ restoredCount: 2, notifications: restored });
+  expect(await as(user).restoreAll({ undoToken })).toMatchObject({
+    restoredCount: 2,
+    notifications: restored,
+  });
   for (const notification of restored) expect(await nextEvent(stream)).toMatchObject({ notification });
   stream.close();
   expect((await listEvents(gateway.database, user)).slice(-2)).toEqual(['restored a', 'restored b']);
 
   await dismiss(gateway, user, ['a']);
-  expect(await undo(user, { undoToken })).toEqual({ restoredCount: 0, notifications: [] });
-  expect(await readStatuses(user)).toEqual({
+  expect(await as(user).restoreAll({ undoToken })).toEqual({ restoredCount: 0, notifications: [] });
+  expect(await readStatuses(gateway, user)).toEqual({
     before: 'dismissed',
     a: 'dismissed',
     b: 'active',
     after: 'dismissed',
   });
-  expect((await dismissMany(user, { ids: ['a'] })).undoToken).toBe('null');
+  expect((await as(user).dismissAll({ ids: ['a'] })).undoToken).toBeNull();
 });
 
 test('what happened to a notification since its dismissal decides its status', async () => {
@@ -78,15 +58,15 @@ test('what happened to a notification since its dismissal decides its status', a
   for (const id of ['answered', 'superseded', 'resolved', 'single', 'open'])
     await publish(gateway, user, 'plan_requested', task(id));
   const filter = { ...(await seen(user)), openRequests: true };
-  const { count, undoToken } = await dismissMany(user, { filter });
-  expect(count).toBe(5);
+  const { dismissedCount, undoToken } = await as(user).dismissAll({ filter });
+  expect(dismissedCount).toBe(5);
   await answer(gateway, user, { id: 'answered', ...answers.approve });
   await publish(gateway, user, 'plan_requested', { ...task('superseded'), id: 'successor' });
   await resolve(gateway, user, 'resolved');
-  await restore(gateway, user, 'single');
+  await as(user).restore({ id: 'single' });
 
-  expect((await undo(user, { undoToken })).restoredCount).toBe(4);
-  expect(await readStatuses(user)).toEqual({
+  expect((await as(user).restoreAll({ undoToken })).restoredCount).toBe(4);
+  expect(await readStatuses(gateway, user)).toEqual({
     answered: 'resolved',
     superseded: 'resolved',
     successor: 'active',
@@ -101,9 +81,9 @@ test('a dismissal by filter leaves open requests, unless it includes them', asyn
   await fill('open', ['failed']);
 
   const filter = await seen('open');
-  expect((await dismissMany('open', { filter })).count).toBe(1);
-  expect(await readStatuses('open')).toEqual({ plan: 'active', failed: 'dismissed' });
-  expect((await dismissMany('open', { filter: { ...filter, openRequests: true } })).count).toBe(1);
+  expect((await as('open').dismissAll({ filter })).dismissedCount).toBe(1);
+  expect(await readStatuses(gateway, 'open')).toEqual({ plan: 'active', failed: 'dismissed' });
+  expect((await as('open').dismissAll({ filter: { ...filter, openRequests: true } })).dismissedCount).toBe(1);
 });
 
 test('restores any number once, and other changes of the user do not wait for all of them', async () => {
@@ -118,11 +98,12 @@ test('restores any number once, and other changes of the user do not wait for al
   await gateway.database.sql(`insert into user_revision (user_id, notifications) values ('many', $1)`, [
     number,
   ]);
-  const { count, undoToken } = await dismissMany('many', { filter: await seen('many') });
-  expect(count).toBe(number);
+  const { dismissedCount, undoToken } = await as('many').dismissAll({ filter: await seen('many') });
+  expect(dismissedCount).toBe(number);
 
   let isUndone = false;
-  const undoingTwice = Promise.all([undo('many', { undoToken }), undo('many', { undoToken })]).finally(() => {
+  const undo = () => as('many').restoreAll({ undoToken });
+  const undoingTwice = Promise.all([undo(), undo()]).finally(() => {
     isUndone = true;
   });
   await fill('many', ['other']);
@@ -146,32 +127,32 @@ test.each<[what: string, input: object, location: string]>([
   ['an empty undo token', { undoToken: '' }, 'input.undoToken'],
   ['IDs together with an undo token', { ids: ['a'], undoToken: 'x' }, 'input'],
   ['neither', {}, 'input'],
-])('rejects %s, in GraphQL and REST', async (_what, input, location) => {
-  const token = await member('invalid');
-  const { errors } = await graphql(gateway, undoing, { input }, { token });
-  expect(errors).toMatchObject([{ extensions: { code: 'VALIDATION_FAILED', errors: [{ location }] } }]);
+])('refuses %s, in GraphQL and REST', async (_what, input, location) => {
+  const { rest, restoreAll } = as('invalid');
+  await expect(restoreAll(input)).rejects.toMatchObject(refused('VALIDATION_FAILED', location));
   const body = JSON.parse(JSON.stringify(input).replace('undoToken', 'undo_token'));
-  const reply = await rest(gateway, 'POST', '/user/notifications/restore', { token, body });
+  const reply = await rest.post('/user/notifications/restore', body);
   const place = location.replace('input', 'body').replace('undoToken', 'undo_token');
   expect([reply.status, reply.body.errors[0].location]).toEqual([422, place]);
 });
 
 test('REST restores by undo token, by IDs, and one notification', async () => {
-  const user = 'rest';
-  await fill(user, ['a', 'b']);
+  await fill('rest', ['a', 'b']);
   const ask = async (path: string, body?: object) =>
-    rest(gateway, 'POST', `/user/notifications/${path}`, { token: await member(user), body });
-  const { undo_token } = (await ask('dismiss', { ids: ['a', 'b'] })).body;
+    (await as('rest').rest.post(`/user/notifications/${path}`, body)).body;
+  const { undo_token } = await ask('dismiss', { ids: ['a', 'b'] });
 
-  const { body } = await ask('restore', { undo_token });
-  expect(body).toMatchObject({ restored_count: 2, notifications: [{ id: 'a' }, { id: 'b' }] });
-  expect((await ask('restore', { ids: ['a'] })).body).toEqual({ restored_count: 0, notifications: [] });
+  expect(await ask('restore', { undo_token })).toMatchObject({
+    restored_count: 2,
+    notifications: [{ id: 'a' }, { id: 'b' }],
+  });
+  expect(await ask('restore', { ids: ['a'] })).toEqual({ restored_count: 0, notifications: [] });
   await ask('a/dismiss');
-  expect((await ask('restore', { ids: ['a', 'unknown'] })).body.restored_count).toBe(1);
+  expect((await ask('restore', { ids: ['a', 'unknown'] })).restored_count).toBe(1);
   await ask('b/dismiss');
   for (const _ of ['dismissed', 'active'])
-    expect((await ask('b/restore')).body).toMatchObject({
+    expect(await ask('b/restore')).toMatchObject({
       notification: { id: 'b', status: 'active', dismissed_at: null },
     });
-  expect((await ask('unknown/restore')).status).toBe(404);
+  expect((await as('rest').rest.post('/user/notifications/unknown/restore')).status).toBe(404);
 });

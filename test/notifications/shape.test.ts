@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
-import { rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asMember, type Kind, payloads, publish } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
+import { type Kind, payloads, publish } from '../support/records.ts';
 
 const gateway = useGateway();
+const { as } = gateway;
 
 async function readOne(userId: string) {
-  const { body } = await rest(gateway, 'GET', '/user/notifications', { token: await member(userId) });
+  const { body } = await as(userId).rest.get('/user/notifications');
   expect(body.notifications).toHaveLength(1);
   return body.notifications[0];
 }
@@ -147,45 +146,39 @@ test.each(kinds)('%s with all optional values returns all of them', async (...ro
 test('each kind has its own type in the union, and all implement the interface', async () => {
   for (const [kind, , , payload] of kinds) await publish(gateway, 'union', kind, { payload });
 
-  const { notifications } = await asMember(
-    gateway,
-    'union',
-    `{ notifications { nodes {
-      __typename
-      ... on UserNotification { kind status title task { id projectId name workspaceId } }
-      ... on PlanRequestedNotification { plan: payload { toolId summary plan input } }
-      ... on QuestionRequestedNotification { question: payload {
-        toolId input questions { question header questionId multiSelect options { label description preview } }
-      } }
-      ... on TaskFailedNotification { failed: payload { taskStatus message messageLabel messageTimestamp } }
-      ... on TaskResponseReadyNotification { ready: payload { taskStatus message } }
-    } } }`,
-  );
+  const { data } = await as('union').graphql(`{ notifications { nodes {
+    __typename
+    ... on UserNotification { kind status title task { id projectId name workspaceId } }
+    ... on PlanRequestedNotification { plan: payload { toolId summary plan input } }
+    ... on QuestionRequestedNotification { question: payload {
+      toolId input questions { question header questionId multiSelect options { label description preview } }
+    } }
+    ... on TaskFailedNotification { failed: payload { taskStatus message messageLabel messageTimestamp } }
+    ... on TaskResponseReadyNotification { ready: payload { taskStatus message } }
+  } } }`);
 
-  const byType = new Map(
-    notifications.nodes.map((node: { __typename: string }) => [node.__typename, node] as const),
-  );
-  expect(byType.get('PlanRequestedNotification')).toMatchObject({
-    kind: 'PLAN_REQUESTED',
-    status: 'ACTIVE',
-    plan: { toolId: 't', summary: '', plan: '', input: { summary: '', plan: '', more: [null] } },
-  });
-  expect(byType.get('QuestionRequestedNotification')).toMatchObject({
-    question: {
-      questions: [
-        questionByGraphQL,
-        {
-          ...question,
-          header: null,
-          questionId: null,
-          multiSelect: null,
-          options: [{ label: 'A', description: null }],
-        },
-      ],
+  const questions = [
+    questionByGraphQL,
+    {
+      ...question,
+      header: null,
+      questionId: null,
+      multiSelect: null,
+      options: [{ label: 'A', description: null }],
     },
-  });
-  expect(byType.get('TaskFailedNotification')).toMatchObject({ failed: result });
-  expect(byType.get('TaskResponseReadyNotification')).toMatchObject({
-    ready: { taskStatus: 'AWAITING_INPUT', message: 'Done' },
-  });
+  ];
+  expect(data.notifications.nodes.toReversed()).toMatchObject([
+    {
+      __typename: 'PlanRequestedNotification',
+      kind: 'PLAN_REQUESTED',
+      status: 'ACTIVE',
+      plan: { toolId: 't', summary: '', plan: '', input: { summary: '', plan: '', more: [null] } },
+    },
+    { __typename: 'QuestionRequestedNotification', question: { questions } },
+    { __typename: 'TaskFailedNotification', failed: result },
+    {
+      __typename: 'TaskResponseReadyNotification',
+      ready: { taskStatus: 'AWAITING_INPUT', message: 'Done' },
+    },
+  ]);
 });

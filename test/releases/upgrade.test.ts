@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { grants, TASK_SCOPE } from '../../src/auth/scopes.ts';
 import { migrate } from '../../src/database/migrate.ts';
+import { createAs } from '../support/as.ts';
 import { type ChatApi, startChatApi } from '../support/chat-api.ts';
 import { graphql, rest } from '../support/client.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
@@ -211,8 +212,10 @@ async function startReleased(
   database: TestDatabase,
 ): Promise<TestGateway> {
   const gateway = startReleaseProgram(folder, 'src/main.ts', { ...settings, PORT: '0' });
+  const address = await gateway.waitForOutput(/Listening on (http:\/\/[^\s"]+)/);
   return {
-    address: await gateway.waitForOutput(/Listening on (http:\/\/[^\s"]+)/),
+    address,
+    as: createAs({ address }),
     adminAddress: '',
     startLines: [],
     database,

@@ -6,6 +6,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import { createLog } from '../../src/log.ts';
 import type { Timeouts } from '../../src/server/connections.ts';
 import { startGateway } from '../../src/server/gateway.ts';
+import { type Caller, createAs, type Who } from './as.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { AUDIENCE, ISSUER, jwks, TASK_CLAIMS } from './tokens.ts';
 
@@ -19,6 +20,8 @@ export type TestGateway = {
   /** The lines that `npm start` prints. */
   startLines: readonly string[];
   database: TestDatabase;
+  /** Returns a caller, such as `as('alice')` or `as(platform)`. */
+  as(who: Who): Caller;
   /** All log lines so far. */
   logLines(): string[];
   close(): Promise<void>;
@@ -52,7 +55,7 @@ export function useGateway(environment: Record<string, string> = {}): TestGatewa
     started = await startTestGateway(environment);
   });
   afterAll(() => started?.close());
-  const running = (): TestGateway => {
+  const running = () => {
     if (started === undefined) throw new Error('The gateway starts before the first test.');
     return started;
   };
@@ -60,6 +63,7 @@ export function useGateway(environment: Record<string, string> = {}): TestGatewa
     get address() {
       return running().address;
     },
+    as: (who) => running().as(who),
     get adminAddress() {
       return running().adminAddress;
     },
@@ -106,6 +110,7 @@ export async function startTestGateway(
     adminAddress: server.adminAddress ?? '',
     startLines: server.startLines,
     database,
+    as: createAs(server),
     logLines: () => lines,
     async close() {
       await server.close(1000);

@@ -1,7 +1,9 @@
 import { expect, vi } from 'vitest';
+import type { DismissNotificationsInput } from '../../clients/typescript/src/generated/types.ts';
 import { parseEventCursor } from '../../src/revisions/event-cursor.ts';
+import { createAs, type Given } from './as.ts';
 import type { TestDatabase } from './database.ts';
-import { asMember, type Kind, payloads, publish, resolve } from './records.ts';
+import { type Kind, payloads, publish, resolve } from './records.ts';
 import { openStream, type SseResult, type SseStream } from './sse.ts';
 import { member } from './tokens.ts';
 
@@ -32,7 +34,7 @@ export async function nextEvent(stream: SseStream) {
 
 /** Returns the cursor of the latest change. */
 export async function currentCursor(gateway: Gateway, user: string): Promise<string> {
-  return (await asMember(gateway, user, '{ notificationCounts { cursor } }')).notificationCounts.cursor;
+  return (await createAs(gateway)(user).counts()).cursor;
 }
 
 /** Whether a result is the last one before a gateway shuts down. */
@@ -122,14 +124,10 @@ export async function dismiss(gateway: Gateway, user: string, ids: string[]): Pr
 }
 
 /** Dismisses a user's notifications and returns the IDs of those that changed. */
-export async function dismissBy(gateway: Gateway, user: string, input: object): Promise<string[]> {
-  const { dismissNotifications } = await asMember(
-    gateway,
-    user,
-    `mutation ($input: DismissNotificationsInput!) {
-      dismissNotifications(input: $input) { notifications { ... on UserNotification { id } } }
-    }`,
-    { input },
-  );
-  return dismissNotifications.notifications.map(({ id }: { id: string }) => id);
+export async function dismissBy(
+  gateway: Gateway,
+  user: string,
+  input: Given<DismissNotificationsInput>,
+): Promise<string[]> {
+  return (await createAs(gateway)(user).dismissAll(input)).notifications.map(({ id }) => id);
 }

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { createAs, type Given } from './as.ts';
 import { type GraphQLReply, graphql } from './client.ts';
+import type { TestDatabase } from './database.ts';
+import type { PublishNotificationInput } from './generated/types.ts';
 import { member, platform } from './tokens.ts';
 
 /** Minimal payload inputs by kind. */
@@ -42,21 +45,24 @@ function expectData(reply: GraphQLReply) {
   return reply.data;
 }
 
-/** Publishes a notification through the API and returns it. Each has a new task unless `input` contains one. */
-export async function publish(
-  gateway: Gateway,
+/** The input of a notification: of a new task, with a minimal payload of the kind, unless `given` overrides it. */
+export function notification(
   userId: string,
   kind: Kind = 'plan_requested',
-  input: Record<string, unknown> = {},
-): Promise<{ id: string; createdAt: string }> {
+  given: Given<PublishNotificationInput> = {},
+): Given<PublishNotificationInput> {
   const task = { id: randomUUID(), projectId: 'project-1' };
-  const data = await asPlatform(
-    gateway,
-    `mutation ($input: PublishNotificationInput!) {
-      publishNotification(input: $input) { notification { ... on UserNotification { id createdAt } } }
-    }`,
-    { input: { userId, task, title: 'A title', payload: payloads[kind], ...input } },
-  );
+  return { userId, task, title: 'A title', payload: payloads[kind], ...given };
+}
+
+/** Publishes a {@link notification}, and selects no more of it than most tests need. */
+export async function publish(
+  gateway: Gateway,
+  ...draft: Parameters<typeof notification>
+): Promise<{ id: string; createdAt: string }> {
+  const query = `mutation ($input: PublishNotificationInput!) {
+    publishNotification(input: $input) { notification { ... on UserNotification { id createdAt } } } }`;
+  const data = await asPlatform(gateway, query, { input: notification(...draft) });
   return data.publishNotification.notification;
 }
 
@@ -68,23 +74,22 @@ export async function resolve(
   reason = 'ANSWERED_ELSEWHERE',
   before?: string,
 ) {
-  await asPlatform(
-    gateway,
-    'mutation ($input: ResolveNotificationsInput!) { resolveNotifications(input: $input) { notifications { __typename } } }',
-    { input: { userId, taskId, reason, before } },
-  );
+  await createAs(gateway)(platform).resolve({ userId, taskId, reason, before });
+}
+
+/** Returns the status of each of a user's stored notifications by ID. */
+export async function readStatuses({ database }: { database: TestDatabase }, userId: string) {
+  const rows = await database.sql('select id, status from notification where user_id = $1', [userId]);
+  return Object.fromEntries(rows.map(({ id, status }) => [id, status]));
 }
 
 /** Deletes a user's data, and returns whether there was any. */
-export async function deleteUser(gateway: Gateway, userId: string): Promise<boolean> {
-  const query = 'mutation ($userId: ID!) { deleteUser(input: { userId: $userId }) { deleted } }';
-  return (await asPlatform(gateway, query, { userId })).deleteUser.deleted;
-}
+export const deleteUser = (gateway: Gateway, userId: string) =>
+  createAs(gateway)(platform).deleteUser({ userId });
 
 /** Returns the version of a user's stored credential. */
 export async function credentialVersion(gateway: Gateway, userId: string): Promise<string> {
-  const query = 'query ($userId: ID!) { editorCredential(userId: $userId) { version } }';
-  return (await asPlatform(gateway, query, { userId })).editorCredential.version;
+  return (await createAs(gateway)(platform).editorCredential({ userId })).version;
 }
 
 /** A workspace input: running, without optional fields, unless `input` overrides it. */
@@ -106,12 +111,8 @@ export function workspaceInput(input: Record<string, unknown> = {}) {
 export async function putWorkspaces(
   gateway: Gateway,
   userId: string,
-  workspaces: object[],
+  workspaces: readonly object[],
 ): Promise<string[]> {
-  const data = await asPlatform(
-    gateway,
-    'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id } } }',
-    { input: { userId, workspaces } },
-  );
-  return data.putWorkspaces.workspaces.map(({ id }: { id: string }) => id);
+  const stored = await createAs(gateway)(platform).putWorkspaces({ userId, workspaces });
+  return stored.map(({ id }) => id);
 }

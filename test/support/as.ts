@@ -1,0 +1,112 @@
+import { expect } from 'vitest';
+import * as ofClients from '../../clients/typescript/src/generated/documents.ts';
+import type { TypedDocument } from '../../clients/typescript/src/typed-document.ts';
+import type { ConflictReason, ErrorCode } from '../../src/errors/gateway-errors.ts';
+import { type GraphQLReply, graphql, type RestReply, type RestRequest, rest } from './client.ts';
+import * as ofTests from './generated/documents.ts';
+import { member } from './tokens.ts';
+
+const operations = { ...ofClients, ...ofTests };
+type Operations = typeof operations;
+
+/** The value of the only field of an object; other values are returned as they are. */
+type Only<Value> = Value extends readonly unknown[]
+  ? Value
+  : Value extends object
+    ? IsOne<keyof Value> extends true
+      ? Value[keyof Value]
+      : Value
+    : Value;
+type IsOne<Key, All = Key> = Key extends unknown ? ([All] extends [Key] ? true : false) : never;
+
+/** Fields of an input. Their values may be invalid, since tests of refusals need them. */
+export type Given<Input> = { readonly [Field in keyof Input]?: unknown };
+
+type Parameters<Variables> = Variables extends { input: infer Input }
+  ? [input: Given<Input>]
+  : Record<string, never> extends Variables
+    ? [variables?: Variables]
+    : [variables: Variables];
+
+type Method<Operation> =
+  Operation extends TypedDocument<infer Data, infer Variables>
+    ? (...parameters: Parameters<Variables>) => Promise<NonNullable<Only<NonNullable<Only<Data>>>>>
+    : never;
+
+/**
+ * A caller of a gateway. It has a method for every operation of `clients/typescript/operations.graphql` and of
+ * `operations.graphql`, named after it. A method takes the operation's input, or its variables, and returns its root
+ * field, or the only field of that. It throws a {@link Refusal} for errors.
+ */
+export type Caller = { [Name in keyof Operations as Uncapitalize<Name>]: Method<Operations[Name]> } & {
+  /** Sends a document, and returns the whole reply. */
+  graphql(document: string, variables?: Record<string, unknown>): Promise<GraphQLReply>;
+  rest: Record<'get' | 'delete', (path: string, request?: RestRequest) => Promise<RestReply>> &
+    Record<
+      'post' | 'put' | 'patch',
+      (path: string, body?: unknown, request?: RestRequest) => Promise<RestReply>
+    >;
+};
+
+/** A user with the full account, or what returns the token of another caller, such as `platform`. */
+export type Who = string | (() => Promise<string>);
+
+/** The errors of a reply: the `extensions` of the first one. */
+class Refusal extends Error {
+  constructor(reply: GraphQLReply) {
+    super(reply.text);
+    Object.assign(this, reply.errors[0].extensions);
+  }
+}
+
+/** Returns the function `as` of a gateway, which returns its callers. */
+export function createAs(gateway: { readonly address: string }): (who: Who) => Caller {
+  return (who) => {
+    const token = () => (typeof who === 'string' ? member(who) : who());
+    const send: Caller['graphql'] = async (document, variables) =>
+      graphql(gateway, document, variables, { token: await token() });
+    const call = async (method: string, path: string, request?: RestRequest) =>
+      rest(gateway, method, path, { token: await token(), ...request });
+    const methods = Object.entries(operations).map(([name, { text }]) => {
+      const takesInput = text.includes('($input:');
+      const method = async (given: Record<string, unknown> = {}) => {
+        const reply = await send(text, takesInput ? { input: given } : given);
+        if (reply.errors.length > 0) throw new Refusal(reply);
+        return only(only(reply.data));
+      };
+      return [name.charAt(0).toLowerCase() + name.slice(1), method];
+    });
+    return {
+      ...Object.fromEntries(methods),
+      graphql: send,
+      rest: {
+        get: (path, request) => call('GET', path, request),
+        delete: (path, request) => call('DELETE', path, request),
+        post: (path, body, request) => call('POST', path, { body, ...request }),
+        put: (path, body, request) => call('PUT', path, { body, ...request }),
+        patch: (path, body, request) => call('PATCH', path, { body, ...request }),
+      },
+    };
+  };
+}
+
+function only(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const fields = Object.values(value);
+  return fields.length === 1 ? fields[0] : value;
+}
+
+/** Matches a {@link Refusal} with these error items: locations, or locations with messages. */
+export function refused(code: ErrorCode, ...items: (string | [location: string, message: string])[]) {
+  const errors = items.map((item) => {
+    const [location, message] = typeof item === 'string' ? [item, expect.any(String)] : item;
+    return { location, message };
+  });
+  return { code, ...(errors.length > 0 && { errors }) };
+}
+
+/** Matches a {@link Refusal} for a conflict. */
+export const conflict = (reason: ConflictReason, ...items: string[]) => ({
+  ...refused('CONFLICT', ...items),
+  reason,
+});
