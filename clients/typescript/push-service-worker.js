@@ -7,7 +7,26 @@ self.addEventListener('push', (event) => {
 });
 
 self.addEventListener('notificationclick', (event) => {
+  const { tag: notificationId, data } = event.notification;
   event.notification.close();
-  const { url } = event.notification.data;
-  if (url !== null) event.waitUntil(self.clients.openWindow(url));
+  event.waitUntil(show({ notificationId, url: data.url }));
 });
+
+/** Brings a page to the front that listens to clicks (`onPushClick`), or opens one. A click allows only one of both. */
+async function show(click) {
+  const pages = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  for (const page of pages) {
+    if (await hears(page, click)) return page.focus();
+  }
+  return self.clients.openWindow(click.url ?? '/');
+}
+
+/** Sends a click to a page, which this worker does not control, and returns whether it replies. */
+function hears(page, click) {
+  const { port1, port2 } = new MessageChannel();
+  return new Promise((resolve) => {
+    port1.onmessage = () => resolve(true);
+    setTimeout(resolve, 500, false);
+    page.postMessage({ type: 'workspace-account:push-click', ...click }, [port2]);
+  });
+}

@@ -8,6 +8,7 @@ import { dismiss as dismissElsewhere } from '../support/inbox.ts';
 import { startProxy } from '../support/proxy.ts';
 import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
+import { acknowledge, answer, answers } from '../support/requests.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
@@ -172,16 +173,85 @@ test('dismisses all that the latest counts include, open requests only if told s
   watch(list);
   await eventually(() => expect(shownIds(list)).toHaveLength(1));
   await eventually(() => expect(counts().data?.total).toBe(2));
-  expect(await inbox.dismissAll({ kinds: ['TASK_FAILED'] })).toBe(1);
+  expect(await inbox.countActive()).toEqual({ total: 2, openRequests: 1 });
+  expect(await inbox.dismissAll({ kinds: ['TASK_FAILED'] })).toMatchObject({ count: 1 });
   expect(counts().data?.total).toBe(1);
-  expect(await inbox.dismissAll()).toBe(0);
+  expect(await inbox.dismissAll()).toMatchObject({ count: 0 });
   expect(shownIds(list)).toHaveLength(1);
   const dismissing = inbox.dismissAll({ openRequests: true });
   expect(counts().data).toMatchObject({ total: 0, openRequests: 1 });
   expect(shownIds(list)).toEqual([]);
-  expect(await dismissing).toBe(1);
+  expect(await dismissing).toMatchObject({ count: 1 });
   expect(counts().data).toMatchObject({ total: 0, openRequests: 1 });
   expect(shownIds(list)).toEqual([]);
+});
+
+test('undoes a dismissal of all or of some, however many are loaded', async () => {
+  const ids: string[] = [];
+  for (let number = 0; number < 120; number += 1)
+    ids.unshift((await publish(gateway, 'undo', 'task_failed')).id);
+  const inbox = inboxes.open(gateway, 'undo', { pageSize: 40 });
+  const list = inbox.notifications();
+  const counts = watch(inbox.counts);
+  watch(list);
+  await eventually(() => expect(shownIds(list)).toEqual(ids.slice(0, 40)));
+  await eventually(() => expect(counts().data?.total).toBe(120));
+  const all = await inbox.dismissAll();
+  expect(all.count).toBe(120);
+  await eventually(() => expect(counts().data?.total).toBe(0));
+  const undoing = all.undo();
+  expect(shownIds(list)).toEqual(ids.slice(0, 40));
+  await undoing;
+  await eventually(() => expect(counts().data?.total).toBe(120));
+
+  const some = await inbox.dismissMany(ids.slice(1, 3));
+  expect(some.count).toBe(2);
+  expect(shownIds(list)?.slice(0, 2)).toEqual([ids[0], ids[3]]);
+  await some.undo();
+  expect(shownIds(list)?.slice(0, 4)).toEqual(ids.slice(0, 4));
+});
+
+test('reports what arrives and what is settled, without any list, but not its own answers', async () => {
+  const [one, other] = [await publish(gateway, 'news'), await publish(gateway, 'news')];
+  const inbox = inboxes.open(gateway, 'news');
+  const news: string[] = [];
+  const ends = (['arrived', 'settled'] as const).map((type) =>
+    inbox.on(type, (cards) => news.push(...cards.map(({ id }) => `${type} ${id}`))),
+  );
+  await eventually(() => expect(inbox.connection.get().state).toBe('live'));
+  const arrived = await publish(gateway, 'news', 'task_failed');
+  await eventually(() => expect(news).toEqual([`arrived ${arrived.id}`]));
+  await inbox.answer(one.id, { plan: { decision: 'APPROVE' } });
+  await inbox.dismiss(arrived.id);
+  await inbox.restore(arrived.id);
+  await answer(gateway, 'news', { id: other.id, ...answers.approve });
+  await acknowledge(gateway, 'news', other.id);
+  const last = await publish(gateway, 'news', 'task_failed');
+  await eventually(() =>
+    expect(news).toEqual([`arrived ${arrived.id}`, `settled ${other.id}`, `arrived ${last.id}`]),
+  );
+  for (const end of ends) end();
+  await eventually(() => expect(inbox.connection.get().state).toBe('idle'));
+});
+
+test('shows what a server has loaded until it is loaded again, and only to the same account', async () => {
+  const { id } = await publish(gateway, 'server');
+  const server = inboxes.open(gateway, 'server');
+  await Promise.all([server.notifications().reload(), server.counts.reload(), server.preferences.reload()]);
+  expect(server.connection.get().state).toBe('idle');
+  const initialData = JSON.parse(JSON.stringify(server.dehydrate()));
+  const inbox = inboxes.open(gateway, 'server', { initialData });
+  expect(inbox.notifications().getInitial().data?.notifications).toMatchObject([{ id }]);
+  expect(inbox.counts.get().data?.total).toBe(1);
+  expect(inbox.preferences.get().data).toHaveLength(4);
+  const list = inbox.notifications();
+  watch(list);
+  const next = await publish(gateway, 'server');
+  await eventually(() => expect(shownIds(list)).toEqual([next.id, id]));
+
+  const strange = inboxes.open(gateway, 'other', { initialData });
+  watch(strange.notifications());
+  await eventually(() => expect(strange.notifications().get().data?.notifications).toEqual([]));
 });
 
 test('shows one notification, or that it does not exist, and where it was sent', async () => {
@@ -288,9 +358,9 @@ test('loses nothing while the gateway is restarted', async () => {
   const states: string[] = [];
   const attempts: (string | undefined)[] = [];
   inbox.connection.subscribe(() => {
-    const { state, error } = inbox.connection.get();
+    const { state, retryAt, error } = inbox.connection.get();
     states.push(state);
-    if (state === 'connecting') attempts.push(error?.code);
+    if (state === 'waiting' && retryAt === undefined) attempts.push(error?.code);
   });
   await restarted.close();
   await eventually(() => expect(attempts).not.toEqual([]));
@@ -355,7 +425,7 @@ test('forgets everything after signing out', async () => {
   const list = inbox.notifications();
   watch(list);
   await eventually(() => expect(shownIds(list)).toHaveLength(1));
-  inbox.signOut();
+  void inbox.signOut();
   const sent = countOperations();
   await eventually(() =>
     expect(list.get()).toMatchObject({ data: undefined, error: { code: 'SIGNED_OUT' } }),

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Page, Worker } from 'playwright-core';
 import { build } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import type { Message } from '../../src/delivery/message.ts';
 import { formatPayload } from '../../src/delivery/push/push-channel.ts';
 import { hasBrowser, startBrowser } from '../support/browser.ts';
@@ -12,14 +14,33 @@ import { eventually } from '../support/eventually.ts';
 
 const pathTo = (name: string) => fileURLToPath(new URL(`../../clients/typescript/${name}`, import.meta.url));
 
-const bundled = await build({ input: pathTo('src/subscribe-to-push.ts'), write: false });
+const bundled = await build({ input: pathTo('src/index.ts'), write: false });
 const files: Readonly<Record<string, string>> = {
   '/push-service-worker.js': await readFile(pathTo('push-service-worker.js'), 'utf8'),
-  '/subscribe-to-push.js': bundled.output[0].code,
+  '/client.js': bundled.output[0].code,
+  '/app-worker.js': '// The service worker of the app.',
 };
 
+/** The operations that the gateway received, in place of which the app's server replies. */
+const received: unknown[] = [];
+
+const Operation = z.object({
+  query: z.string(),
+  variables: z.object({ input: z.object({ id: z.string().optional() }).optional() }),
+});
+
 /** The web app's server. */
-const server = createServer((request, response) => {
+const server = createServer(async (request, response) => {
+  if (request.url === '/graphql') {
+    const { query, variables } = Operation.parse(await json(request));
+    received.push([request.headers.authorization, /\w+ (\w+)/.exec(query)?.[1], variables.input?.id]);
+    const data = {
+      pushPublicKey: 'the-key',
+      registerPushSubscription: { pushSubscription: { id: 'subscription-2' } },
+      removePushSubscription: { removed: true },
+    };
+    return response.end(JSON.stringify({ data }));
+  }
   const script = files[request.url ?? ''];
   response.setHeader('Content-Type', script === undefined ? 'text/html' : 'text/javascript');
   response.end(script ?? '<!doctype html><title>Web app</title>');
@@ -77,14 +98,19 @@ beforeAll(async () => {
     };
   });
   await page.goto(origin);
-  const starting = context.waitForEvent('serviceworker');
+  await page.evaluate(async () => {
+    await navigator.serviceWorker.register('/app-worker.js');
+    await navigator.serviceWorker.ready;
+  });
+  const starting = context.waitForEvent('serviceworker', (one) => one.url().includes('push'));
   sent = await page.evaluate(async () => {
-    const path = '/subscribe-to-push.js';
+    const path = '/client.js';
     const { subscribeToPush } = await import(path);
     const requests: unknown[] = [];
     const request = async ({ text }: { text: string }, variables: object) => {
       requests.push({ text, variables });
-      return { pushPublicKey: 'the-key' };
+      const registerPushSubscription = { pushSubscription: { id: 'subscription-1' } };
+      return { pushPublicKey: 'the-key', registerPushSubscription };
     };
     return [await subscribeToPush({ request }), ...requests];
   });
@@ -100,7 +126,8 @@ async function deliver(content: string): Promise<void> {
   const session = await context.newCDPSession(page);
   const registered = new Promise<string>((resolve) => {
     session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-      for (const { registrationId } of registrations) resolve(registrationId);
+      for (const { registrationId, scopeURL } of registrations)
+        if (scopeURL.endsWith('/workspace-account-push/')) resolve(registrationId);
     });
   });
   await session.send('ServiceWorker.enable');
@@ -115,8 +142,8 @@ async function deliver(content: string): Promise<void> {
 /** Lists the notifications that the browser shows. */
 const listShown = () =>
   page.evaluate(async () => {
-    const registration = await navigator.serviceWorker.ready;
-    const shown = await registration.getNotifications();
+    const registration = await navigator.serviceWorker.getRegistration('/workspace-account-push/');
+    const shown = (await registration?.getNotifications()) ?? [];
     return shown.map(({ title, body, tag, data }) => ({ title, body, tag, data }));
   });
 
@@ -136,38 +163,123 @@ test.skipIf(!hasBrowser)('replaces a subscription with another key, and register
   ]);
 });
 
-test.skipIf(!hasBrowser)('registers nothing without the permission or a key of the gateway', async () => {
-  const results = await page.evaluate(async () => {
-    const path = '/subscribe-to-push.js';
-    const { subscribeToPush } = await import(path);
-    const request = async () => ({ pushPublicKey: null });
-    const withoutKey = await subscribeToPush({ request });
-    Notification.requestPermission = async () => 'denied';
-    return [withoutKey, await subscribeToPush({ request })];
+test.skipIf(!hasBrowser)(
+  "leaves the app's service worker as it is, and takes one that the app gives",
+  async () => {
+    const scopes = () =>
+      page.evaluate(async () => {
+        const registrations = await navigator.serviceWorker.getRegistrations();
+        return registrations.map(({ scope, active }) => [
+          new URL(scope).pathname,
+          active?.scriptURL.split('/').at(-1),
+        ]);
+      });
+    const expected = [
+      ['/', 'app-worker.js'],
+      ['/workspace-account-push/', 'push-service-worker.js'],
+    ];
+    expect(await scopes()).toEqual(expected);
+    const result = await page.evaluate(async () => {
+      const path = '/client.js';
+      const { subscribeToPush } = await import(path);
+      const registerPushSubscription = { pushSubscription: { id: 'subscription-1' } };
+      const request = async () => ({ pushPublicKey: 'the-key', registerPushSubscription });
+      // A worker that never becomes ready for this page is not waited for.
+      const registration = await navigator.serviceWorker.getRegistration('/workspace-account-push/');
+      return subscribeToPush({ request }, { registration });
+    });
+    expect(result).toBe('subscribed');
+    expect(await scopes()).toEqual(expected);
+  },
+);
+
+test.skipIf(!hasBrowser)(
+  'asks for the permission only if the gateway has a key, and registers nothing without',
+  async () => {
+    const results = await page.evaluate(async () => {
+      const path = '/client.js';
+      const { subscribeToPush } = await import(path);
+      let questions = 0;
+      Notification.requestPermission = async () => {
+        questions += 1;
+        return 'denied';
+      };
+      const request = async () => ({ pushPublicKey: null });
+      const withoutKey = [await subscribeToPush({ request }), questions];
+      return [
+        withoutKey,
+        await subscribeToPush({ request: async () => ({ pushPublicKey: 'the-key' }) }),
+        questions,
+      ];
+    });
+    expect(results).toEqual([['notConfigured', 0], 'denied', 1]);
+  },
+);
+
+test.skipIf(!hasBrowser)(
+  'shows each notification once, and its URL in a page that listens to clicks or in another one',
+  async () => {
+    await deliver(formatPayload(message).toString());
+    await deliver(formatPayload({ ...message, details: null }).toString());
+    const { notificationId: tag, title, request, url } = message;
+    await eventually(async () =>
+      expect(await listShown()).toEqual([{ title, body: request, tag, data: { url } }]),
+    );
+
+    const click = () =>
+      worker.evaluate(async () => {
+        const scope: unknown = globalThis;
+        const clients = Reflect.get(Object(scope), 'clients');
+        const WindowClient = Reflect.get(Object(scope), 'WindowClient');
+        // A click by a script may neither open windows nor bring them to the front.
+        const { promise, resolve } = Promise.withResolvers<string>();
+        Object.assign(clients, { openWindow: async (url: string) => resolve(`opens ${url}`) });
+        WindowClient.prototype.focus = async () => resolve('focuses a page');
+        const [notification] = await Reflect.get(Object(scope), 'registration').getNotifications();
+        const NotificationEvent = Reflect.get(Object(scope), 'NotificationEvent');
+        dispatchEvent(new NotificationEvent('notificationclick', { notification }));
+        return promise;
+      });
+    expect(await click()).toBe(`opens ${url}`);
+    await eventually(async () => expect(await listShown()).toEqual([]));
+
+    await deliver(formatPayload(message).toString());
+    await eventually(async () => expect(await listShown()).toHaveLength(1));
+    await page.evaluate(async () => {
+      const path = '/client.js';
+      const { onPushClick } = await import(path);
+      onPushClick((clicked: unknown) => Object.assign(window, { clicked }));
+    });
+    expect(await click()).toBe('focuses a page');
+    expect(await page.evaluate(() => Reflect.get(window, 'clicked'))).toEqual({ notificationId: tag, url });
+  },
+);
+
+test.skipIf(!hasBrowser)('ends the subscription in the browser and at the gateway, once', async () => {
+  const removed = await page.evaluate(async () => {
+    const path = '/client.js';
+    const { unsubscribeFromPush } = await import(path);
+    const requests: unknown[] = [];
+    const request = async (_document: unknown, variables: object) => void requests.push(variables);
+    await unsubscribeFromPush({ request });
+    await unsubscribeFromPush({ request });
+    return requests;
   });
-  expect(results).toEqual(['notConfigured', 'denied']);
+  expect(removed).toEqual([{ input: { id: 'subscription-1' } }]);
 });
 
-test.skipIf(!hasBrowser)('shows each notification once, and opens its URL when it is clicked', async () => {
-  await deliver(formatPayload(message).toString());
-  await deliver(formatPayload({ ...message, details: null }).toString());
-  const { notificationId: tag, title, request, url } = message;
-  await eventually(async () =>
-    expect(await listShown()).toEqual([{ title, body: request, tag, data: { url } }]),
-  );
-
-  const opened = await worker.evaluate(async () => {
-    const scope: unknown = globalThis;
-    const urls: string[] = [];
-    // A click by a script may not open windows.
-    Object.assign(Reflect.get(Object(scope), 'clients'), {
-      openWindow: async (url: string) => urls.push(url),
-    });
-    const [notification] = await Reflect.get(Object(scope), 'registration').getNotifications();
-    const NotificationEvent = Reflect.get(Object(scope), 'NotificationEvent');
-    dispatchEvent(new NotificationEvent('notificationclick', { notification }));
-    return urls;
+test.skipIf(!hasBrowser)('ends the subscription when the user signs out, with the last token', async () => {
+  await page.evaluate(async () => {
+    const path = '/client.js';
+    const { createInbox, subscribeToPush } = await import(path);
+    Notification.requestPermission = async () => 'granted';
+    const inbox = createInbox({ url: '/graphql', getToken: () => 'last' });
+    await subscribeToPush(inbox);
+    await inbox.signOut();
   });
-  expect(opened).toEqual([url]);
-  await eventually(async () => expect(await listShown()).toEqual([]));
+  expect(received).toEqual([
+    ['Bearer last', 'PushPublicKey', undefined],
+    ['Bearer last', 'RegisterPush', undefined],
+    ['Bearer last', 'RemovePush', 'subscription-2'],
+  ]);
 });

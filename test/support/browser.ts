@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 /** The path of Chromium, named as in Debian's package. */
 const executablePath = (process.env.PATH ?? '')
@@ -28,10 +28,14 @@ export type WatchedPage = {
 };
 
 /** Opens a page with its own storage. */
-export async function openPage(browser: Browser, address: string): Promise<WatchedPage> {
+export async function openPage(
+  browser: Browser,
+  address: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
   const issues: string[] = [];
   const { origin } = new URL(address);
-  const context = await browser.newContext({ viewport: { width: 1400, height: 1400 } });
+  const context = await browser.newContext({ viewport: { width: 1400, height: 1400 }, ...options });
   // Includes requests of workers.
   context.on('request', (request) => {
     if (!request.url().startsWith(`${origin}/`)) issues.push(`request: ${request.url()}`);

@@ -25,7 +25,7 @@ export function openInboxes(): ClientInboxes {
       return inbox;
     },
     close() {
-      for (const inbox of opened.splice(0)) inbox.signOut();
+      for (const inbox of opened.splice(0)) void inbox.signOut();
     },
   };
 }

@@ -12,17 +12,24 @@ type Apply<Data> = (state: State, data: Data, sent: Sent) => State;
 export class AccountStore {
   readonly #session: Pick<AccountSession, 'signal'>;
   readonly #onChange: () => void;
-  #state = emptyState;
-  #shown = emptyState;
+  #state: State;
+  #shown: State;
   #changes: readonly Change[] = [];
   /** The number of queries without a reply. */
   #queries = 0;
   /** The last mutation of each key. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
-  constructor(session: Pick<AccountSession, 'signal'>, onChange: () => void) {
+  constructor(session: Pick<AccountSession, 'signal'>, onChange: () => void, initial: State = emptyState) {
     this.#session = session;
+    this.#state = initial;
+    this.#shown = initial;
     this.#onChange = onChange;
+  }
+
+  /** The state without pending changes. */
+  get known(): State {
+    return this.#state;
   }
 
   /** The state with pending changes. */

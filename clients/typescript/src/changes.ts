@@ -50,20 +50,32 @@ function changeEntries(
   return { ...notifications, entries };
 }
 
-const changeOne =
-  (id: string, change: ChangeCard): ChangeCard =>
+const changeOne = (id: string, change: ChangeCard) => changeSome(new Set([id]), change);
+
+const changeSome =
+  (ids: ReadonlySet<string>, change: ChangeCard): ChangeCard =>
   (card) =>
-    card.id === id ? change(card) : card;
+    ids.has(card.id) ? change(card) : card;
 
 /** Dismisses a notification. */
 export function dismissal(id: string, dismissedAt: string): Change {
   return { notification: changeOne(id, (card) => ({ ...card, status: 'DISMISSED', dismissedAt })) };
 }
 
+/** Dismisses some notifications. */
+export function dismissalOfSome(ids: ReadonlySet<string>, dismissedAt: string): Change {
+  const dismiss: ChangeCard = (card) =>
+    card.status === 'DISMISSED' ? card : { ...card, status: 'DISMISSED', dismissedAt };
+  return { notification: changeSome(ids, dismiss) };
+}
+
 /** Restores a dismissed notification. */
-export function restoration(id: string): Change {
+export const restoration = (id: string) => restorationOfSome(new Set([id]));
+
+/** Restores some notifications, of those that are dismissed. */
+export function restorationOfSome(ids: ReadonlySet<string>): Change {
   return {
-    notification: changeOne(id, (card) => {
+    notification: changeSome(ids, (card) => {
       if (card.status !== 'DISMISSED') return card;
       return { ...card, status: card.resolvedAt === null ? 'ACTIVE' : 'RESOLVED', dismissedAt: null };
     }),

@@ -13,7 +13,7 @@ type Entry<Item> = {
 };
 
 /** How far a list is loaded. Its records are those of the collection that match its filter, down to `end`. */
-type Extent<Filter> = {
+export type Extent<Filter> = {
   readonly filter: Filter;
   /** The last loaded record; undefined if all are loaded. */
   readonly end: Position | undefined;

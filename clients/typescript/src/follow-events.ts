@@ -1,7 +1,8 @@
 import type { AccountEvent } from './account-events.ts';
 import { readEvents } from './event-stream.ts';
-import { type GatewayError, toGatewayError } from './gateway-error.ts';
+import { type GatewayError, isOffline, toGatewayError } from './gateway-error.ts';
 import type { Connection } from './inbox-types.ts';
+import type { Listeners } from './observable.ts';
 import { backoff, MAX_DELAY_SECONDS, sleep } from './retries.ts';
 import type { Session } from './transport.ts';
 
@@ -10,16 +11,18 @@ export type EventHandlers = {
   /** Receives the events that arrived together. */
   onEvents(events: readonly AccountEvent[]): void;
   onConnection(connection: Connection): void;
+  /** Notifies when the network comes or goes, and when the user does not want to wait. */
+  readonly waker: Listeners;
 };
 
 /**
  * Keeps a stream open until aborted: resumes it after the last event with delays that grow while it fails, and at once
- * when the browser is online again. A token that expires is replaced without a delay.
+ * when it is woken. Closes it when the network goes. A token that expires is replaced without a delay.
  */
 export async function followEvents(
   session: Session,
   after: string | undefined,
-  { onEvents, onConnection }: EventHandlers,
+  { onEvents, onConnection, waker }: EventHandlers,
   signal: AbortSignal,
   earlierFailures = 0,
 ): Promise<void> {
@@ -30,12 +33,16 @@ export async function followEvents(
     let liveToken: string | undefined;
     let error: GatewayError | undefined;
     onConnection({ state: 'connecting', retryAt: undefined, error: undefined });
+    const network = new AbortController();
+    const removeListener = waker.add(() => {
+      if (isOffline()) network.abort(toGatewayError(new Error('The network went.')));
+    });
     try {
       await readEvents({
         session,
         after: cursor,
         rejected,
-        signal,
+        signal: AbortSignal.any([signal, network.signal]),
         onEvents(events, token) {
           if (signal.aborted) return;
           cursor = events.at(-1)?.cursor ?? cursor;
@@ -49,6 +56,8 @@ export async function followEvents(
       cursor = undefined;
     } catch (thrown) {
       error = toGatewayError(thrown);
+    } finally {
+      removeListener();
     }
     if (signal.aborted) return;
     const hasExpired = error?.code === 'UNAUTHENTICATED' && liveToken !== undefined;
@@ -57,21 +66,8 @@ export async function followEvents(
     failures += 1;
     const delay = Math.max(backoff(failures, MAX_DELAY_SECONDS), 1000 * (error?.retryAfter ?? 0));
     const retryAt = Date.now() + delay;
-    onConnection({ state: 'waiting', retryAt, error: error?.retriedAt(retryAt) });
-    await sleepUntilOnline(delay, signal);
-  }
-}
-
-/** Waits, but only until the browser is online again. */
-async function sleepUntilOnline(milliseconds: number, signal: AbortSignal): Promise<void> {
-  const waiting = new AbortController();
-  const wake = () => waiting.abort();
-  globalThis.addEventListener?.('online', wake);
-  try {
-    await sleep(milliseconds, AbortSignal.any([signal, waiting.signal]));
-  } catch {
-    // The caller looks at its signal.
-  } finally {
-    globalThis.removeEventListener?.('online', wake);
+    onConnection({ state: isOffline() ? 'offline' : 'waiting', retryAt, error: error?.retriedAt(retryAt) });
+    // If it is aborted, the loop ends.
+    await sleep(delay, signal, waker).catch(() => undefined);
   }
 }

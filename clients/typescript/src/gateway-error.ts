@@ -67,16 +67,20 @@ export class GatewayError extends Error {
   }
 }
 
+/** Whether the browser has no network. Programs outside of browsers do not know. */
+export const isOffline = () => globalThis.navigator?.onLine === false;
+
 /** Converts whatever was thrown. What is not of the gateway means that there was no reply. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  // What browsers say, such as "Failed to fetch", is not for people.
+  const message = isOffline() ? 'You are offline.' : 'The server cannot be reached.';
   return new GatewayError({ code: 'NETWORK_ERROR', message }, { cause: error });
 }
 
 /** Returns the error of everything after a user has signed out or changed. */
 export function signedOut(): GatewayError {
-  return new GatewayError({ code: 'SIGNED_OUT', message: 'The user signed out, or the account changed.' });
+  return new GatewayError({ code: 'SIGNED_OUT', message: 'You signed out, or the account changed.' });
 }
 
 /** An error as GraphQL replies have it. */

@@ -4,15 +4,17 @@ import {
   type Change,
   dismissal,
   dismissalOfAll,
+  dismissalOfSome,
   editorChange,
   preferenceChanges,
   restoration,
+  restorationOfSome,
 } from './changes.ts';
 import { GatewayError } from './gateway-error.ts';
 import * as documents from './generated/documents.ts';
-import type { AnswerMutation } from './generated/types.ts';
+import type { AnswerMutation, DismissNotificationsInput } from './generated/types.ts';
 import type { Send } from './inbox-resources.ts';
-import type { AnswerOutcome, Inbox } from './inbox-types.ts';
+import type { AnswerOutcome, Dismissal, Inbox } from './inbox-types.ts';
 import { openPendingAnswer } from './pending-answers.ts';
 import type { EditorConnection, NotificationCard } from './records.ts';
 import type { AccountSession } from './session.ts';
@@ -22,7 +24,14 @@ import { expectValue } from './transport.ts';
 /** The changes that a user can make. */
 type InboxChanges = Pick<
   Inbox,
-  'dismiss' | 'restore' | 'dismissAll' | 'answer' | 'updatePreferences' | 'connectEditor' | 'disconnectEditor'
+  | 'dismiss'
+  | 'restore'
+  | 'dismissAll'
+  | 'dismissMany'
+  | 'answer'
+  | 'updatePreferences'
+  | 'connectEditor'
+  | 'disconnectEditor'
 >;
 
 /** Errors after which nobody knows whether an answer was stored, or which say nothing about it. */
@@ -35,13 +44,17 @@ const UNDECIDED = [
   'SIGNED_OUT',
 ];
 
+/** What the user does, and the IDs of the answers that this inbox has sent. */
+type Changes = InboxChanges & { readonly ownAnswers: ReadonlySet<string> };
+
 /** The key of changes of all notifications, and of one. */
 const ALL = 'notifications';
 const keyOf = (id: string) => `${ALL}/${id}`;
 
 /** Creates the functions by which a user changes things. */
-export function createChanges(store: AccountStore, send: Send, session: AccountSession): InboxChanges {
+export function createChanges(store: AccountStore, send: Send, session: AccountSession): Changes {
   const now = () => new Date().toISOString();
+  const ownAnswers = new Set<string>();
 
   async function changeNotification(
     id: string,
@@ -75,7 +88,46 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
     return expectValue((await send(documents.Counts, {}, signal)).notificationCounts).cursor;
   }
 
+  async function dismissSeveral(
+    change: Change,
+    select: (signal: AbortSignal) => Promise<DismissNotificationsInput>,
+  ): Promise<Dismissal> {
+    const { entries } = store.shown.notifications;
+    const changed = [...entries].filter(
+      ([, { item }]) => item !== null && change.notification?.(item) !== item,
+    );
+    const mutation = async (signal: AbortSignal) => {
+      const { dismissNotifications } = await send(
+        documents.DismissAll,
+        { input: await select(signal) },
+        signal,
+      );
+      return expectValue(dismissNotifications);
+    };
+    const reply = await store.mutate(ALL, change, mutation, (state, { notifications }, sent) =>
+      applyDismissed(state, notifications, change, sent),
+    );
+    const ids = new Set(changed.map(([id]) => id));
+    return { count: reply.dismissedCount, undo: () => undoDismissal(reply.undoToken, ids) };
+  }
+
+  /** Restores what a dismissal dismissed; `ids` of what is loaded are shown at once. */
+  async function undoDismissal(undoToken: string | null, ids: ReadonlySet<string>): Promise<void> {
+    if (undoToken === null) return;
+    await store.mutate(
+      ALL,
+      restorationOfSome(ids),
+      async (signal) => {
+        const { restoreNotifications } = await send(documents.RestoreAll, { input: { undoToken } }, signal);
+        return expectValue(restoreNotifications).notifications;
+      },
+      (state, cards, sent) => applyChanged(state, cards, sent),
+    );
+  }
+
   return {
+    ownAnswers,
+
     dismiss: (id) =>
       changeNotification(id, dismissal(id, now()), async (signal) => {
         const { dismissNotification } = await send(documents.Dismiss, { input: { id } }, signal);
@@ -96,24 +148,18 @@ export function createChanges(store: AccountStore, send: Send, session: AccountS
       const change = dismissalOfAll(filter, now(), newest);
       // Earlier changes are sent first. What arrives meanwhile is not what the user dismissed.
       const seen = store.shown.counts?.value.cursor;
-      const mutation = async (signal: AbortSignal) => {
-        const upTo = seen ?? (await loadCursor(signal));
-        const { dismissNotifications } = await send(
-          documents.DismissAll,
-          { input: { filter: { ...filter, upTo } } },
-          signal,
-        );
-        return expectValue(dismissNotifications);
-      };
-      const { dismissedCount } = await store.mutate(ALL, change, mutation, (state, { notifications }, sent) =>
-        applyDismissed(state, notifications, change, sent),
-      );
-      return dismissedCount;
+      return dismissSeveral(change, async (signal) => ({
+        filter: { ...filter, upTo: seen ?? (await loadCursor(signal)) },
+      }));
     },
+
+    dismissMany: (ids) =>
+      dismissSeveral(dismissalOfSome(new Set(ids), now()), async () => ({ ids: [...ids] })),
 
     async answer(id, content) {
       const pending = openPendingAnswer(session.account ?? (await session.identify()), id);
       const answerId = pending.getId(content);
+      ownAnswers.add(answerId);
       const input = { id, answerId, ...content };
       try {
         const reply = await store.mutate(

@@ -19,7 +19,9 @@ export type {
   AnswerContent,
   AnswerOutcome,
   Connection,
+  Dismissal,
   Inbox,
+  InboxEvents,
   InboxOptions,
   List,
   Loadable,
@@ -28,6 +30,8 @@ export type {
   Store,
   WorkspaceList,
 } from './inbox-types.ts';
+export type { InitialData } from './initial-data.ts';
+export { onPushClick, type PushClick, subscribeToPush, unsubscribeFromPush } from './push.ts';
 export {
   type Answer,
   type Counts,
@@ -41,5 +45,4 @@ export {
   type UnknownNotificationCard,
   type WorkspaceCard,
 } from './records.ts';
-export { subscribeToPush } from './subscribe-to-push.ts';
 export { TypedDocument } from './typed-document.ts';

@@ -30,7 +30,7 @@ export type LiveEvents = {
 /** Creates a stream, which requests nothing before it is used. */
 export function createLiveEvents(
   session: AccountSession,
-  { onEvents, onGap }: Pick<SharedHandlers, 'onEvents' | 'onGap'>,
+  { onEvents, onGap, waker }: Omit<SharedHandlers, 'onConnection'>,
 ): LiveEvents {
   const connection = new Observable(IDLE);
   let holders = 0;
@@ -41,6 +41,8 @@ export function createLiveEvents(
   function start(): void {
     const controller = new AbortController();
     open = controller;
+    globalThis.addEventListener?.('online', wake);
+    globalThis.addEventListener?.('offline', wake);
     const signal = AbortSignal.any([controller.signal, session.signal]);
     connection.set(CONNECTING);
     // It only ends when it is aborted.
@@ -54,6 +56,7 @@ export function createLiveEvents(
       (_error, failures) => backoff(failures, MAX_DELAY_SECONDS),
       signal,
       (error) => setConnection({ state: 'waiting', retryAt: error.retryAt, error }),
+      waker,
     );
     signal.throwIfAborted();
     const name = `workspace-account:${hash(JSON.stringify([session.address, account, AccountEvents.text]))}`;
@@ -64,20 +67,28 @@ export function createLiveEvents(
       },
       onGap,
       onConnection: setConnection,
+      waker,
     };
     shareStream(name, session, cursor, handlers, signal);
   }
 
-  function setConnection({ state, retryAt, error: cause }: Connection): void {
+  function setConnection(next: Connection): void {
     const before = connection.get();
-    // Another attempt may fail too, so it does not hide why there is no connection.
-    const error = cause ?? (state === 'connecting' ? before.error : undefined);
+    // Another attempt may fail too, so it does not hide that and why there is no connection.
+    const isAttempt = next.state === 'connecting' && before.error !== undefined;
+    const { state, retryAt, error } = isAttempt ? { ...before, retryAt: undefined } : next;
     const isSame = state === before.state && retryAt === before.retryAt && error?.code === before.error?.code;
     if (!isSame) connection.set({ state, retryAt, error });
   }
 
+  function wake(): void {
+    waker.notify();
+  }
+
   function stop(): void {
     clearTimeout(linger);
+    globalThis.removeEventListener?.('online', wake);
+    globalThis.removeEventListener?.('offline', wake);
     open?.abort();
     open = undefined;
   }

@@ -17,6 +17,8 @@ export type Source<Shown, Data> = {
 export type ResourceContext<Shown> = {
   /** Returns the current state, with pending changes. */
   shown(): Shown;
+  /** The state at the beginning. */
+  readonly initial: Shown;
   /** Aborted when the account changes. */
   signal(): AbortSignal;
   /** Keeps the stream of events open until the returned function is called. */
@@ -25,6 +27,8 @@ export type ResourceContext<Shown> = {
   follows(): Promise<void>;
   /** Whether events arrive. */
   isLive(): boolean;
+  /** Ends waits for another attempt. */
+  readonly waker: Listeners;
   /** Whether events change the data. If not, it is outdated as soon as nobody subscribes. */
   readonly hasEvents: boolean;
 };
@@ -39,6 +43,8 @@ export type ManagedResource<Data> = Resource<Data> & {
   invalidate(): void;
   /** Loads what is outdated and not loading, if there is a subscriber. */
   resume(): void;
+  /** Loads again if the last load failed. */
+  retry(): void;
   /** Loads something else than the whole, unless something is loading. Waits for either. */
   loadPart(load: Source<unknown, Data>['load']): Promise<void>;
 };
@@ -96,6 +102,7 @@ export function createResource<Shown, Data>(
         delay,
         either,
         (failure) => change({ error: failure }),
+        context.waker,
       );
       if (isWhole) isOutdated = false;
     } catch (thrown) {
@@ -109,7 +116,16 @@ export function createResource<Shown, Data>(
 
   const reload = () => start(source.load, true);
 
+  let initial: Loadable<Data> | undefined;
+
   return {
+    getInitial() {
+      if (initial === undefined) {
+        const data = source.select(context.initial);
+        initial = { data, isLoading: data === undefined, error: undefined };
+      }
+      return initial;
+    },
     get() {
       select();
       return snapshot;
@@ -144,6 +160,9 @@ export function createResource<Shown, Data>(
         loading = undefined;
         change({ isLoading: false });
       }
+    },
+    retry() {
+      if (snapshot.error !== undefined && loading === undefined) void reload();
     },
     resume() {
       if (listeners.size > 0 && isOutdated && loading === undefined) void reload();

@@ -1,4 +1,5 @@
 import { type GatewayError, toGatewayError } from './gateway-error.ts';
+import type { Listeners } from './observable.ts';
 
 /** After so many failures, a query is given up: see docs/graphql-api.md#retries. */
 const MAX_RETRIES = 5;
@@ -33,7 +34,8 @@ export function mutationDelay(error: GatewayError, retry: number): number | unde
 }
 
 /**
- * Attempts until success, or until `delay` returns none. `onRetry` receives each error with the time of the next attempt.
+ * Attempts until success, or until `delay` returns none. `onRetry` receives each error with the time of the next attempt,
+ * for which `waker` does not wait.
  * @throws {GatewayError} the last error, or the reason of the signal
  */
 export async function retry<Result>(
@@ -41,6 +43,7 @@ export async function retry<Result>(
   delay: (error: GatewayError, retry: number) => number | undefined,
   signal: AbortSignal,
   onRetry?: (error: GatewayError) => void,
+  waker?: Listeners,
 ): Promise<Result> {
   for (let failures = 0; ; failures += 1) {
     try {
@@ -50,23 +53,24 @@ export async function retry<Result>(
       const milliseconds = signal.aborted ? undefined : delay(error, failures);
       if (milliseconds === undefined) throw error;
       onRetry?.(error.retriedAt(Date.now() + milliseconds));
-      await sleep(milliseconds, signal);
+      await sleep(milliseconds, signal, waker);
     }
   }
 }
 
-/** Waits. @throws the reason of the signal when it is aborted */
-export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+/** Waits, but not longer than until the waker notifies. @throws the reason of the signal when it is aborted */
+export function sleep(milliseconds: number, signal: AbortSignal, waker?: Listeners): Promise<void> {
   return new Promise((resolve, reject) => {
-    const abort = () => {
+    const timer = setTimeout(() => end(resolve), milliseconds);
+    const removeListener = waker?.add(() => end(resolve));
+    const abort = () => end(() => reject(signal.reason));
+    const end = (settle: () => void) => {
       clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
+      removeListener?.();
       signal.removeEventListener('abort', abort);
-      resolve();
-    }, milliseconds);
+      settle();
+    };
     if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
+    else signal.addEventListener('abort', abort);
   });
 }

@@ -13,17 +13,19 @@ export type AccountSession = Session & {
   readonly signal: AbortSignal;
   /** Gets a token and returns the name of its account. @throws {GatewayError} */
   identify(): Promise<string>;
-  signOut(): void;
+  /** Ends the session. Returns one that sends with the latest token, if there was any. */
+  signOut(): Session | undefined;
 };
 
 /** Creates a session without an account. `onSwitch` is called when a token is of another account than the one before. */
 export function createSession(
-  { url, getToken, identify = identifyJwt }: InboxOptions,
+  { url, getToken, identify = identifyJwt, initialData }: InboxOptions,
   onSwitch: () => void,
 ): AccountSession {
-  let account: string | undefined;
+  let account = initialData?.account;
   let current = new AbortController();
   let hasSignedOut = false;
+  let latest: string | undefined;
 
   async function requestToken(rejected?: string): Promise<string> {
     if (hasSignedOut) throw signedOut();
@@ -31,13 +33,14 @@ export function createSession(
       return await getToken(rejected);
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause;
-      throw new GatewayError({ code: 'NO_TOKEN', message: 'getToken failed.' }, { cause });
+      throw new GatewayError({ code: 'NO_TOKEN', message: 'Your session cannot be continued.' }, { cause });
     }
   }
 
   async function authorize(rejected?: string): Promise<string> {
     const token = await requestToken(rejected);
     if (hasSignedOut) throw signedOut();
+    latest = token;
     const next = identify(token);
     const isOther = account !== undefined && account !== next;
     account = next;
@@ -67,6 +70,8 @@ export function createSession(
     signOut() {
       hasSignedOut = true;
       current.abort(signedOut());
+      const token = latest;
+      return token === undefined ? undefined : { url, authorize: async () => token };
     },
   };
 }

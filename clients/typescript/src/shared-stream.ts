@@ -27,6 +27,7 @@ type SharedConnection = Omit<Connection, 'error'> & { readonly error: ErrorField
 
 type Message =
   | { readonly type: 'hello' }
+  | { readonly type: 'retry' }
   | (Position & {
       readonly type: 'position';
       readonly cursor: string | undefined;
@@ -96,8 +97,12 @@ class SharedStream {
     this.#channel = new BroadcastChannel(name);
     this.#channel.onmessage = ({ data }: MessageEvent<Message>) => this.#receive(data);
     const timer = setInterval(() => this.#look(), CHECK_MS);
+    const removeListener = handlers.waker.add(() => {
+      if (!this.#isLeading) this.#post({ type: 'retry' });
+    });
     signal.addEventListener('abort', () => {
       clearInterval(timer);
+      removeListener();
       this.#channel.close();
       this.#waiting.abort();
     });
@@ -138,6 +143,7 @@ class SharedStream {
       this.#cursor,
       {
         onEvents: (events) => this.#pass(events),
+        waker: this.#handlers.waker,
         onConnection: (connection) => {
           this.#connection = connection;
           this.#announce();
@@ -181,8 +187,10 @@ class SharedStream {
   }
 
   #receive(message: Message): void {
-    if (message.type === 'hello') {
-      if (this.#isLeading) this.#announce();
+    if (message.type === 'hello' || message.type === 'retry') {
+      if (!this.#isLeading) return;
+      if (message.type === 'hello') this.#announce();
+      else this.#handlers.waker.notify();
       return;
     }
     // A leader that was robbed while it was frozen.
@@ -207,7 +215,7 @@ class SharedStream {
   }
 
   /** Whether no batch was sent between what this tab has received and a message. */
-  #continues(message: Exclude<Message, { type: 'hello' }>): boolean {
+  #continues(message: Exclude<Message, { type: 'hello' | 'retry' }>): boolean {
     const position = this.#position;
     if (position === undefined) return false;
     if (message.term === position.term) {

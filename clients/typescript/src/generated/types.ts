@@ -422,6 +422,14 @@ export type DeliveriesQueryVariables = Exact<{
 
 export type DeliveriesQuery = { readonly deliveries: ReadonlyArray<{ readonly ref: string, readonly channel: NotificationChannel, readonly pushSubscriptionId: string | null, readonly state: DeliveryState, readonly reason: DeliveryReason | null, readonly attempts: number, readonly nextAttemptAt: string | null, readonly deliveredAt: string | null }> | null };
 
+export type ActiveCountsQueryVariables = Exact<{
+  all: NotificationFilter;
+  open: NotificationFilter;
+}>;
+
+
+export type ActiveCountsQuery = { readonly all: { readonly totalCount: number } | null, readonly open: { readonly totalCount: number } | null };
+
 export type PushPublicKeyQueryVariables = Exact<{ [key: string]: never; }>;
 
 
