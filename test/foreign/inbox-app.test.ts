@@ -81,8 +81,8 @@ describe.skipIf(!hasBrowser)(
     }
 
     /** Opens a screen of the app in a browser of its own. */
-    async function open({ origin }: WebApp, screen = 'inbox'): Promise<Page> {
-      const { page } = await openPage(browser, `${origin}/#/${screen}`);
+    async function open({ origin }: WebApp, screen = 'inbox', locale = 'en'): Promise<Page> {
+      const { page } = await openPage(browser, `${origin}/#/${screen}`, { locale });
       pages.push(page);
       await page.emulateMedia({ reducedMotion: 'reduce' });
       return page;
@@ -90,11 +90,11 @@ describe.skipIf(!hasBrowser)(
 
     const card = (page: Page, title: string) => page.getByRole('article', { name: title, exact: true });
     const waitForLive = (page: Page) => page.getByText('Live', { exact: true }).waitFor();
-    const cardTitles = (page: Page) => page.locator('.card h2').allTextContents();
+    const cardTitles = (page: Page) => page.locator('.wa-card-title').allTextContents();
 
     test('shows a notification as it is published, and counts it', async () => {
       const page = await open(await serve('live'));
-      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      await page.getByText('All caught up').waitFor();
       await waitForLive(page);
       await publish(gateway, 'live', 'task_failed', {
         title: 'The build failed',
@@ -102,7 +102,7 @@ describe.skipIf(!hasBrowser)(
         projectRepoUrl: 'https://git.example.com/shop.git',
       });
       await card(page, 'The build failed').getByText('It broke').waitFor();
-      const links = card(page, 'The build failed').locator('.card-foot a');
+      const links = card(page, 'The build failed').locator('.wa-card-foot a');
       expect(await links.allTextContents()).toEqual(['Pull request', 'Repository']);
       expect(await page.locator('.badge').textContent()).toBe('1');
       await card(page, 'The build failed').getByText('Messages sent').click();
@@ -122,11 +122,180 @@ describe.skipIf(!hasBrowser)(
         expect(data.notificationCounts.total).toBe(2);
       });
 
-      await page.getByRole('button', { name: 'Dismiss all' }).click();
-      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
-      await page.getByRole('link', { name: 'All', exact: true }).click();
+      await page.getByRole('button', { name: 'All', exact: true }).click();
+      await page.getByRole('button', { name: 'Dismiss: First' }).click();
       await card(page, 'First').getByRole('button', { name: 'Restore' }).click();
-      await eventually(async () => expect(await page.locator('.badge').textContent()).toBe('1'));
+      await eventually(async () => expect(await page.locator('.badge').textContent()).toBe('2'));
+    });
+
+    test('asks before all are dismissed, leaves open requests unless told otherwise, and undoes it', async () => {
+      const failures = Array.from({ length: 25 }, (_, number) => `Failure ${number}`);
+      for (const title of failures) await publish(gateway, 'everything', 'task_failed', { title });
+      await publish(gateway, 'everything', 'plan_requested', { title: 'A plan' });
+      const page = await open(await serve('everything'));
+      const badge = (total: number) =>
+        eventually(async () => expect(await page.locator('.badge').textContent()).toBe(`${total}`));
+      await badge(26);
+      await page.getByRole('button', { name: 'Dismiss all' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Dismiss 25 notifications?' });
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await badge(26);
+      await page.getByRole('button', { name: 'Dismiss all' }).click();
+      await dialog.getByRole('button', { name: 'Dismiss 25' }).click();
+      await badge(1);
+      expect(await cardTitles(page)).toEqual(['A plan']);
+      await page.getByText('Dismissed 25 notifications.').waitFor();
+      await page.keyboard.press('u');
+      await badge(26);
+
+      await page.getByRole('button', { name: 'Dismiss all' }).click();
+      await page.getByLabel('Also dismiss the request that waits for you').check();
+      await page.getByRole('button', { name: 'Dismiss 26' }).click();
+      await page.getByText('All caught up').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await badge(26);
+      await eventually(async () => expect(await cardTitles(page)).toContain('A plan'));
+    });
+
+    test('selects, dismisses, undoes, filters and answers with the keyboard', async () => {
+      const other = { id: 'task-of-other', projectId: 'other' };
+      for (const title of ['One', 'Two']) await publish(gateway, 'shortcuts', 'task_failed', { title });
+      await publish(gateway, 'shortcuts', 'plan_requested', { title: 'Plan', task: other });
+      const page = await open(await serve('shortcuts'));
+      await card(page, 'Plan').waitFor();
+      const press = async (...keys: string[]) => {
+        for (const key of keys) await page.keyboard.press(key);
+      };
+      const focused = () => page.evaluate(() => document.activeElement?.textContent);
+      await press('j', 'j', 'k');
+      expect(await focused()).toBe('Plan');
+      await press('a');
+      expect(await focused()).toBe('Approve');
+      await press('j', 'e');
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Plan', 'One']));
+      expect(await focused()).toBe('One');
+      await press('u');
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Plan', 'Two', 'One']));
+      await press('x', 'j', 'x');
+      await page.getByRole('group', { name: '2 selected' }).getByRole('button', { name: 'Dismiss' }).click();
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Plan']));
+      await press('u');
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Plan', 'Two', 'One']));
+
+      await page.getByLabel('Kind').selectOption('Failure');
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Two', 'One']));
+      await page.getByLabel('Project').selectOption('other');
+      await page.getByText('Nothing matches the filters').waitFor();
+      await page.getByLabel('Kind').selectOption('All kinds');
+      await eventually(async () => expect(await cardTitles(page)).toEqual(['Plan']));
+      await press('?');
+      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Next notification').waitFor();
+      await press('Escape');
+      // Letters that are typed are no shortcuts.
+      await card(page, 'Plan').getByRole('button', { name: 'Request changes' }).click();
+      await page.keyboard.type('june');
+      expect(await page.getByLabel('What should change?').inputValue()).toBe('june');
+    });
+
+    test('keeps what was typed while the user looks at something else', async () => {
+      await publish(gateway, 'drafts', 'question_requested', { title: 'Questions', payload: questions });
+      await publish(gateway, 'drafts', 'plan_requested', { title: 'Plan' });
+      const page = await open(await serve('drafts'));
+      await card(page, 'Plan').getByRole('button', { name: 'Request changes' }).click();
+      await page.keyboard.type('Smaller');
+      await card(page, 'Questions').getByLabel('Accounting').check();
+      await card(page, 'Questions').getByLabel('Or else').first().fill('CSV');
+      await page.getByRole('link', { name: 'Settings' }).click();
+      await page.getByRole('link', { name: 'Inbox' }).click();
+      expect(await card(page, 'Plan').getByLabel('What should change?').inputValue()).toBe('Smaller');
+      expect(await card(page, 'Questions').getByLabel('Accounting').isChecked()).toBe(true);
+      expect(await card(page, 'Questions').getByLabel('Or else').first().inputValue()).toBe('CSV');
+    });
+
+    test('announces what arrives and what is settled elsewhere, and counts it in the title', async () => {
+      const { id } = await publish(gateway, 'news', 'plan_requested', { title: 'Open' });
+      const page = await open(await serve('news'), 'workspaces');
+      await waitForLive(page);
+      const setVisibility = (state: string) =>
+        page.evaluate((value) => {
+          Object.defineProperty(document, 'visibilityState', { value, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }, state);
+      await setVisibility('hidden');
+      await publish(gateway, 'news', 'task_failed', { title: 'The build failed' });
+      await page.getByRole('status').getByText('New: The build failed').waitFor();
+      await eventually(async () => expect(await page.title()).toBe('(1) Workspaces'));
+      await setVisibility('visible');
+      await eventually(async () => expect(await page.title()).toBe('Workspaces'));
+      await answer(gateway, 'news', { id, ...answers.approve });
+      await page.getByRole('status').getByText('Answered by news: Open').waitFor();
+    });
+
+    test('shows Markdown of plans without HTML, images and hidden text, and what changed since the one before', async () => {
+      const task = { id: 'task-of-markdown', projectId: 'project' };
+      const plan = [
+        '# Steps',
+        '1. **First** <img src=x onerror="document.title=1">',
+        '![pixel](https://evil.example.com/pixel.png)',
+        '[docs](https://docs.example.com/a "T") [run](javascript:alert(1)) <!-- secret -->',
+        '[x]: https://hidden.example.com',
+      ];
+      const publishPlan = (lines: readonly string[]) =>
+        publish(gateway, 'markdown', 'plan_requested', {
+          title: 'A plan',
+          task,
+          payload: { planRequested: { toolId: 'tool-m', input: { summary: 'S', plan: lines.join('\n\n') } } },
+        });
+      const { id } = await publishPlan(plan);
+      await answer(gateway, 'markdown', {
+        id,
+        answerId: 'changes',
+        plan: { decision: 'REQUEST_CHANGES', feedback: 'More' },
+      });
+      await publishPlan([...plan, '2. Second']);
+      const { page, issues } = await openPage(browser, `${(await serve('markdown')).origin}/#/inbox`);
+      pages.push(page);
+      await page.getByText('Steps', { exact: true }).waitFor();
+      const shown = page.locator('.wa-markdown');
+      for (const text of [
+        '<img src=x onerror="document.title=1">',
+        '![pixel](https://evil.example.com/pixel.png)',
+        'docs (docs.example.com, T) [run](javascript:alert(1)) <!-- secret -->',
+        '[x]: https://hidden.example.com',
+      ])
+        expect(await shown.textContent()).toContain(text);
+      expect(await shown.locator('strong').allTextContents()).toEqual(['First']);
+      expect(await shown.locator('img, script').count()).toBe(0);
+      expect(
+        await shown.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
+      ).toEqual(['https://docs.example.com/a']);
+      await page.getByText('Changes since the plan before').click();
+      await page.locator('ins').waitFor();
+      expect(await page.locator('ins').allTextContents()).toEqual(['\n2. Second']);
+      expect(await page.locator('del').count()).toBe(0);
+      expect(issues).toEqual([]);
+    });
+
+    test('is live, offline or unreachable, one at a time and known within 5 seconds', async () => {
+      const app = await serve('connection');
+      const page = await open(app);
+      const states = { live: 'Live', offline: 'You are offline.', waiting: 'The server cannot be reached.' };
+      const becomes = async (state: keyof typeof states) => {
+        await page.locator('header').getByText(states[state]).waitFor({ timeout: 5000 });
+        const text = await page.locator('header .wa-connection').textContent();
+        expect(Object.values(states).filter((one) => text?.includes(one))).toEqual([states[state]]);
+      };
+      await becomes('live');
+      await page.context().setOffline(true);
+      await becomes('offline');
+      await page.context().setOffline(false);
+      await becomes('live');
+      app.setGateway('http://127.0.0.1:9');
+      app.endStreams();
+      await becomes('waiting');
+      app.setGateway(gateway.address);
+      await page.getByRole('button', { name: 'Try now' }).click();
+      await becomes('live');
     });
 
     test('keeps the focus in the page when the button that has it vanishes', async () => {
@@ -150,8 +319,13 @@ describe.skipIf(!hasBrowser)(
 
       await publish(gateway, 'focus', 'task_failed', { title: 'Third' });
       await page.getByRole('link', { name: 'Inbox' }).click();
+      await publish(gateway, 'focus', 'task_failed', { title: 'Fourth' });
       await press('Dismiss all');
-      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: /^Dismiss/ })
+        .press('Enter');
+      await page.getByText('All caught up').waitFor();
       expect(await focused.allTextContents()).toEqual(['Inbox']);
 
       let isRefused = true;
@@ -163,20 +337,20 @@ describe.skipIf(!hasBrowser)(
       await page.reload();
       await page.getByRole('link', { name: 'Workspaces' }).click();
       await press('Try again');
-      await page.getByRole('heading', { name: 'No workspaces' }).waitFor();
+      await page.getByText('No workspaces').waitFor();
       expect(await focused.allTextContents()).toEqual(['Workspaces']);
     });
 
     test('shows no notification that left the list while events were missed', async () => {
       await publish(gateway, 'gap', 'task_failed', { title: 'Stays' });
       const task = { id: 'task-of-gap', projectId: 'project' };
-      await publish(gateway, 'gap', 'plan_requested', { title: 'Resolved before', task });
+      await publish(gateway, 'gap', 'question_requested', { title: 'Resolved before', task });
       const page = await open(await serve('gap'));
       await card(page, 'Resolved before').waitFor();
       await waitForLive(page);
       await resolve(gateway, 'gap', task.id);
       await card(page, 'Resolved before').getByText('Answered elsewhere').first().waitFor();
-      await publish(gateway, 'gap', 'plan_requested', { title: 'Resolved meanwhile', task });
+      await publish(gateway, 'gap', 'question_requested', { title: 'Resolved meanwhile', task });
       await card(page, 'Resolved meanwhile').waitFor();
 
       await renewEpochOf(gateway.database);
@@ -213,7 +387,7 @@ describe.skipIf(!hasBrowser)(
         return route.fulfill({ json: { errors, data: { answerNotification: null } } });
       });
       await card(page, 'The plan').getByRole('button', { name: 'Approve' }).click();
-      await page.getByRole('link', { name: 'All', exact: true }).click();
+      await page.getByRole('button', { name: 'All', exact: true }).click();
       await card(page, 'The plan').getByText('Approved').waitFor();
       release();
       await card(page, 'The plan').getByRole('alert').waitFor();
@@ -229,7 +403,7 @@ describe.skipIf(!hasBrowser)(
         const page = await open(app, screen);
         await page.setViewportSize({ width: 320, height: 640 });
         await page
-          .locator(screen === 'settings' ? 'td' : '.card')
+          .locator({ inbox: '.wa-card', workspaces: 'main li', settings: 'td' }[screen] ?? '')
           .first()
           .waitFor();
         expect(await page.evaluate(() => document.documentElement.scrollWidth), screen).toBe(320);
@@ -265,8 +439,8 @@ describe.skipIf(!hasBrowser)(
         .getByText('The task could not use it: The branch is gone')
         .waitFor();
 
-      await page.getByRole('link', { name: 'Waiting for you' }).click();
-      await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+      await page.getByRole('button', { name: /^Waiting for you/ }).click();
+      await page.getByText('Nothing waits for you').waitFor();
     });
 
     test('approves no plan that takes the place of another under the pointer', async () => {
@@ -282,7 +456,7 @@ describe.skipIf(!hasBrowser)(
       await page.mouse.click(x + 5, y + 5);
       await card(page, 'EVIL').getByText('Nothing was sent').waitFor();
       // What it superseded stays, and says so.
-      await card(page, 'SAFE').getByText('Superseded').waitFor();
+      await card(page, 'SAFE').getByText('Replaced').first().waitFor();
       expect(await cardTitles(page)).toEqual(['EVIL', 'SAFE']);
       await approve('EVIL', false).click();
       await card(page, 'EVIL').getByText('By slide in an app').waitFor();
@@ -290,8 +464,8 @@ describe.skipIf(!hasBrowser)(
       expect((await readNotification(gateway, 'slide', evil.id)).request.answer.plan.decision).toBe(
         'APPROVE',
       );
-      await page.getByRole('link', { name: 'Waiting for you' }).click();
-      await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+      await page.getByRole('button', { name: /^Waiting for you/ }).click();
+      await page.getByText('Nothing waits for you').waitFor();
     });
 
     test('shows everything that is approved: the whole input of a plan, and the default in words', async () => {
@@ -323,7 +497,7 @@ describe.skipIf(!hasBrowser)(
       );
       const page = await open(await serve('whole'));
       await card(page, 'A plan').getByText('; then: Changes requested: Smaller steps').waitFor();
-      const others = card(page, 'A plan').locator('.input');
+      const others = card(page, 'A plan').locator('.wa-input');
       expect(await others.locator('dt').allTextContents()).toEqual(['branch', 'tools']);
       expect(await others.locator('dd').allTextContents()).toEqual([
         'main',
@@ -388,7 +562,7 @@ describe.skipIf(!hasBrowser)(
       await card(one, raced).getByText('By two in an app').waitFor();
       release();
       await card(other, raced).getByText('Your answer came too late. This was first:').waitFor();
-      expect(await card(other, raced).locator('.answer-title').textContent()).toBe('Approved');
+      expect(await card(other, raced).locator('.wa-answer-title').textContent()).toBe('Approved');
     });
 
     test('two tabs of a browser share a stream, and both show an answer', async () => {
@@ -445,7 +619,8 @@ describe.skipIf(!hasBrowser)(
         payload: { planRequested: { toolId: 'tool-l', input: { summary: 'In short', plan } } },
       });
       const page = await open(await serve('long'));
-      const height = async () => (await page.locator('.text').boundingBox())?.height ?? 0;
+      const height = async () =>
+        (await page.locator('.wa-markdown').locator('..').boundingBox())?.height ?? 0;
       await page.getByRole('button', { name: 'Show all' }).waitFor();
       const before = await height();
       await page.getByRole('button', { name: 'Show all' }).click();
@@ -461,13 +636,15 @@ describe.skipIf(!hasBrowser)(
       await card(page, 'Before').waitFor();
       await waitForLive(page);
       await first.close();
-      await page.getByText('You are offline.').waitFor();
+      await page.getByText('The server cannot be reached.').first().waitFor();
       await page.getByRole('link', { name: 'Workspaces' }).click();
-      await page.getByText(/The server cannot be reached\. Trying again in \d+ s\./).waitFor();
+      await page
+        .getByText(/The server cannot be reached\. What you see may be out of date\. Trying again in \d+ s\./)
+        .waitFor();
       const second = await startTestGateway({}, database);
       await publish(second, 'restart', 'task_failed', { title: 'Meanwhile' });
       app.setGateway(second.address);
-      await page.getByRole('heading', { name: 'No workspaces' }).waitFor();
+      await page.getByText('No workspaces').waitFor();
       await waitForLive(page);
       await page.getByRole('link', { name: 'Inbox' }).click();
       await card(page, 'Meanwhile').waitFor();
@@ -496,19 +673,19 @@ describe.skipIf(!hasBrowser)(
       apps.push(app);
       const page = await open(app);
       await card(page, 'Private').waitFor();
-      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      await page.getByText('All caught up').waitFor();
       expect(await cardTitles(page)).toEqual([]);
     });
 
     test('counts down when a limit is exceeded, and then recovers', async () => {
       const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '20' });
       const page = await open(await serve('limited', { at: limited }));
-      await page.getByRole('heading', { name: 'All caught up' }).waitFor();
+      await page.getByText('All caught up').waitFor();
       const token = await member('limited');
       for (let reads = 0; reads < 20; reads += 1) await rest(limited, 'GET', '/user/workspaces', { token });
       await page.getByRole('link', { name: 'Workspaces' }).click();
       await page.getByText(/Too many requests\. Trying again in \d+ s\./).waitFor();
-      await page.getByRole('heading', { name: 'No workspaces' }).waitFor({ timeout: 70_000 });
+      await page.getByText('No workspaces').waitFor({ timeout: 70_000 });
       await limited.close();
     }, 90_000);
 
@@ -537,7 +714,7 @@ describe.skipIf(!hasBrowser)(
       });
       await page.reload();
       await card(page, 'Number 21').getByText('A preview').waitFor();
-      expect(await card(page, 'Number 21').locator('.kind').textContent()).toBe('Notification');
+      expect(await card(page, 'Number 21').locator('.wa-kind').textContent()).toBe('Notification');
     });
 
     test('stores preferences', async () => {
@@ -570,7 +747,7 @@ describe.skipIf(!hasBrowser)(
           reason: TOKEN_REVOKED }) { applied } }`,
         { version },
       );
-      await page.getByText('Connect your editor again. Token revoked.').waitFor();
+      await page.getByText('Connect it again.').waitFor();
       await page.getByRole('button', { name: 'Disconnect' }).click();
       await page.getByRole('button', { name: 'Disconnect' }).waitFor({ state: 'detached' });
       await page.getByLabel('Access token').waitFor();
@@ -611,12 +788,12 @@ describe.skipIf(!hasBrowser)(
         const [app, empty] = [await serve(user), await serve(`${user}-empty`)];
         for (const width of sizes) {
           for (const [shown, screen, settled] of [
-            [app, 'inbox/active', '.card'],
-            [app, 'inbox/all', '.receipt'],
-            [app, 'workspaces', '.workspace'],
+            [app, 'inbox/active', '.wa-card'],
+            [app, 'inbox/all', '.wa-receipt'],
+            [app, 'workspaces', 'main li'],
             [app, 'settings', 'td'],
-            [empty, 'inbox/waiting', '.empty'],
-            [empty, 'workspaces', '.empty'],
+            [empty, 'inbox/waiting', '.wa-empty'],
+            [empty, 'workspaces', 'main > p'],
           ] as const) {
             const page = await open(shown, screen);
             await page.setViewportSize({ width, height: 900 });
@@ -643,13 +820,14 @@ describe.skipIf(!hasBrowser)(
 
       app.setGateway('http://127.0.0.1:9');
       app.endStreams();
-      await page.getByText('You are offline.').waitFor();
+      await page.getByText('The server cannot be reached.').first().waitFor();
       await page.getByRole('link', { name: 'Workspaces' }).click();
-      await page.getByText('The server cannot be reached.').waitFor();
+      await page.getByRole('alert').getByText('The server cannot be reached.').waitFor();
       expect(await findBarriers(page)).toEqual([]);
 
       await page.route('**/graphql', () => undefined);
       await page.reload();
+      await page.getByRole('link', { name: 'Inbox' }).click();
       await page.getByLabel('Loading').waitFor();
       expect(await findBarriers(page)).toEqual([]);
     });

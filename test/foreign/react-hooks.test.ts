@@ -23,6 +23,7 @@ async function bundlePage(): Promise<string> {
     transform: { define: { 'process.env.NODE_ENV': '"development"' } },
     logLevel: 'silent',
     write: false,
+    output: { codeSplitting: false },
   });
   return output[0].code;
 }
@@ -153,6 +154,52 @@ describe.skipIf(!hasBrowser)(
       const html = await call('page.hydrate');
       expect(html).toBe('<p id="list">loading<!-- --> <!-- -->idle<!-- --> <!-- -->-<!-- --> </p>');
       await eventually(async () => expect(await listText()).toBe('loaded live 0'));
+      expect(issues).toEqual([]);
+    });
+
+    test('render what a server has loaded, and hydrate without a difference', async () => {
+      await publish(gateway, 'initial', 'plan_requested', { title: 'Known' });
+      await openApp('initial');
+      expect(await call('page.hydrateLoaded')).toBe(
+        '<p id="list">loaded<!-- --> <!-- -->idle<!-- --> <!-- -->1<!-- --> <!-- -->Known</p>',
+      );
+      await eventually(async () => expect(await listText()).toBe('loaded live 1 Known'));
+      expect(issues).toEqual([]);
+    });
+
+    test('suspend until there is data, and pass a failure to a boundary that tries again', async () => {
+      await publish(gateway, 'suspense', 'plan_requested', { title: 'First' });
+      await openApp('suspense');
+      let isRefused = true;
+      await page.route('**/graphql', (route) => {
+        if (!isRefused || !route.request().postData()?.includes('query Notifications'))
+          return route.continue();
+        return route.fulfill({ json: { errors: [{ message: 'No', extensions: { code: 'FORBIDDEN' } }] } });
+      });
+      await call('page.mountSuspended');
+      await page.getByText('Suspended').waitFor();
+      await page.getByText('Failed: FORBIDDEN').waitFor();
+      isRefused = false;
+      await page.getByRole('button', { name: 'Retry' }).click();
+      await page.getByText('1: First').waitFor();
+      await publish(gateway, 'suspense', 'plan_requested', { title: 'Second' });
+      await page.getByText('2: Second, First').waitFor();
+    });
+
+    test('report a change that is refused, without an unhandled rejection', async () => {
+      await publish(gateway, 'change', 'task_failed', { title: 'First' });
+      await openApp('change');
+      await call('page.mountChanging');
+      await page.route('**/graphql', (route) =>
+        route.request().postData()?.includes('mutation Dismiss(')
+          ? route.fulfill({ json: { errors: [{ message: 'No', extensions: { code: 'FORBIDDEN' } }] } })
+          : route.continue(),
+      );
+      await page.getByRole('button', { name: 'Dismiss First' }).click();
+      await page.getByText('failed FORBIDDEN').waitFor();
+      await page.unroute('**/graphql');
+      await page.getByRole('button', { name: 'Dismiss First' }).click();
+      await page.getByText('stored').waitFor();
       expect(issues).toEqual([]);
     });
 

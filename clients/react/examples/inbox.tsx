@@ -1,21 +1,14 @@
-import type { Inbox } from '@workspace-account/client';
-import { InboxProvider, useInbox } from '@workspace-account/react';
+import '@workspace-account/react/styles.css';
+import type { Inbox as Client } from '@workspace-account/client';
+import { de, Inbox, InboxLocale, InboxProvider } from '@workspace-account/react';
 
-/** The active notifications with buttons that dismiss them. */
-function Notifications() {
-  const { notifications = [], dismiss } = useInbox({ statuses: ['ACTIVE'] });
-  return notifications.map(({ id, title }) => (
-    <button type="button" key={id} onClick={() => dismiss(id)}>
-      {title}
-    </button>
-  ));
-}
-
-/** Shows an inbox, which `createInbox` has created outside of components. */
-export function App({ inbox }: { readonly inbox: Inbox }) {
+/** Shows an inbox in German, which `createInbox` has created outside of components. */
+export function App({ inbox }: { readonly inbox: Client }) {
   return (
     <InboxProvider inbox={inbox}>
-      <Notifications />
+      <InboxLocale locale="de" texts={de}>
+        <Inbox />
+      </InboxLocale>
     </InboxProvider>
   );
 }

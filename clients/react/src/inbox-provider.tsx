@@ -1,7 +1,8 @@
 import type { Inbox } from '@workspace-account/client';
 import { createContext, type ReactNode, useContext } from 'react';
 
-const InboxContext = createContext<Inbox | undefined>(undefined);
+/** The inbox of the provider. */
+export const InboxContext = createContext<Inbox | undefined>(undefined);
 
 /** Provides an inbox to the hooks below it. Create the inbox outside of components, or once per sign-in. */
 export function InboxProvider({ inbox, children }: { readonly inbox: Inbox; readonly children?: ReactNode }) {

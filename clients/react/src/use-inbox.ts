@@ -1,17 +1,18 @@
-import type { Connection, Inbox, NotificationCard, NotificationFilter } from '@workspace-account/client';
+import type { NotificationCard, NotificationFilter } from '@workspace-account/client';
 import { useInboxClient } from './inbox-provider.tsx';
-import { useConnection } from './use-connection.ts';
+import { type NotificationActions, useActions } from './use-actions.ts';
+import { type UseConnection, useConnection } from './use-connection.ts';
 import { type Loading, useResource } from './use-resource.ts';
 
 /** A list of notifications, and what a user can do with them. */
 export type UseInbox = Loading &
-  Pick<Inbox, 'dismiss' | 'restore' | 'dismissAll'> & {
+  NotificationActions & {
     /** Newest first. `undefined` until the first page is loaded. */
     readonly notifications: readonly NotificationCard[] | undefined;
     readonly hasMore: boolean;
     /** Loads the next page. */
     loadMore(): Promise<void>;
-    readonly connection: Connection;
+    readonly connection: UseConnection;
   };
 
 /**
@@ -19,8 +20,7 @@ export type UseInbox = Loading &
  * equal content select the same list, so a filter can be written inline.
  */
 export function useInbox(filter?: NotificationFilter): UseInbox {
-  const { notifications, dismiss, restore, dismissAll } = useInboxClient();
-  const list = notifications(filter);
+  const list = useInboxClient().notifications(filter);
   const { data, isLoading, error } = useResource(list);
   return {
     notifications: data?.notifications,
@@ -29,9 +29,7 @@ export function useInbox(filter?: NotificationFilter): UseInbox {
     error,
     loadMore: list.loadMore,
     reload: list.reload,
-    dismiss,
-    restore,
-    dismissAll,
+    ...useActions(),
     connection: useConnection(),
   };
 }

@@ -1,8 +1,16 @@
-import { type AnswerContent, createInbox, type Inbox } from '@workspace-account/client';
-import { StrictMode, useState } from 'react';
+import { type AnswerContent, createInbox, type Inbox, type InitialData } from '@workspace-account/client';
+import { StrictMode, Suspense, useState } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
-import { InboxProvider, useAnswer, useCounts, useInbox, useNotification } from '../src/index.ts';
+import {
+  InboxBoundary,
+  InboxProvider,
+  useAnswer,
+  useCounts,
+  useInbox,
+  useNotification,
+  useSuspenseInbox,
+} from '../src/index.ts';
 
 /*
  * The page of test/foreign/react-hooks.test.ts, which calls the functions of `window.page` and
@@ -11,8 +19,9 @@ import { InboxProvider, useAnswer, useCounts, useInbox, useNotification } from '
 
 let user = 'alice';
 
-const open = () =>
+const open = (initialData?: InitialData) =>
   createInbox({
+    ...(initialData && { initialData }),
     url: '/graphql',
     getToken: async (rejected) => (await fetch(`/token?user=${user}&rejected=${rejected ?? ''}`)).text(),
   });
@@ -77,6 +86,49 @@ function Card({ id, title }: { id: string; title: string }) {
   );
 }
 
+function Suspended() {
+  const { notifications } = useSuspenseInbox();
+  return (
+    <p>
+      {notifications.length}: {notifications.map(({ title }) => title).join(', ')}
+    </p>
+  );
+}
+
+const suspended = (
+  <InboxBoundary
+    fallback={({ error, retry }) => (
+      <p>
+        Failed: {error.code}{' '}
+        <button type="button" onClick={retry}>
+          Retry
+        </button>
+      </p>
+    )}
+  >
+    <Suspense fallback="Suspended">
+      <Suspended />
+    </Suspense>
+  </InboxBoundary>
+);
+
+/** Dismisses notifications, and shows how far that has come. */
+function Changing() {
+  const { notifications = [], dismiss, change } = useInbox();
+  return (
+    <>
+      <p>
+        {change.state} {change.error?.code}
+      </p>
+      {notifications.map(({ id, title }) => (
+        <button type="button" key={id} onClick={() => dismiss(id)}>
+          Dismiss {title}
+        </button>
+      ))}
+    </>
+  );
+}
+
 const app = (inbox: Inbox, content = <List />) => (
   <StrictMode>
     <InboxProvider inbox={inbox}>{content}</InboxProvider>
@@ -114,6 +166,23 @@ Object.assign(window, {
       container.innerHTML = html;
       root = hydrateRoot(container, app(inbox));
       return html;
+    },
+    hydrateLoaded: async () => {
+      const server = open();
+      await Promise.all([server.notifications().reload(), server.counts.reload()]);
+      const initialData: InitialData = JSON.parse(JSON.stringify(server.dehydrate()));
+      const html = renderToString(app(open(initialData)));
+      container.innerHTML = html;
+      root = hydrateRoot(container, app(open(initialData)));
+      return html;
+    },
+    mountSuspended: () => {
+      root = createRoot(container);
+      root.render(app(inbox, suspended));
+    },
+    mountChanging: () => {
+      root = createRoot(container);
+      root.render(app(inbox, <Changing />));
     },
     mountAnswering: (ids: readonly string[]) => {
       root = createRoot(container);

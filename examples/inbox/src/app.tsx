@@ -1,16 +1,22 @@
-import { useConnection, useCounts } from '@workspace-account/react';
-import { useSyncExternalStore } from 'react';
-import { Icon, ToastProvider } from './controls.tsx';
-import { InboxScreen } from './inbox-screen.tsx';
-import { SettingsScreen } from './settings-screen.tsx';
-import { Countdown } from './texts.tsx';
-import { WorkspacesScreen } from './workspaces-screen.tsx';
+import {
+  Inbox,
+  InboxConnection,
+  InboxNotification,
+  type InboxView,
+  useCounts,
+} from '@workspace-account/react';
+import { useEffect, useSyncExternalStore } from 'react';
+import { Settings } from './settings.tsx';
+import { say } from './words.ts';
+import { Workspaces } from './workspaces.tsx';
 
 const LINKS = [
-  { to: 'inbox', name: 'Inbox', icon: 'bell' },
-  { to: 'workspaces', name: 'Workspaces', icon: 'box' },
-  { to: 'settings', name: 'Settings', icon: 'settings' },
+  { to: 'inbox', name: say('Inbox', 'Posteingang') },
+  { to: 'workspaces', name: say('Workspaces', 'Arbeitsbereiche') },
+  { to: 'settings', name: say('Settings', 'Einstellungen') },
 ] as const;
+
+const VIEWS: readonly InboxView[] = ['active', 'waiting', 'all'];
 
 function subscribe(listener: () => void): () => void {
   addEventListener('hashchange', listener);
@@ -20,44 +26,47 @@ function subscribe(listener: () => void): () => void {
 /** The whole page: navigation, and the screen that the fragment of the URL names. */
 export function App() {
   const hash = useSyncExternalStore(subscribe, () => location.hash);
-  const [screen = '', tab = ''] = (hash.slice(2) || 'inbox').split('/');
-  const total = useCounts().counts?.total ?? 0;
+  const [screen = '', detail = ''] = (hash.slice(2) || 'inbox').split('/').map(decodeURIComponent);
+  const { counts: { total = 0 } = {} } = useCounts();
+  // The title of a screen gets the focus when it is opened.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another screen has another title.
+  useEffect(() => document.querySelector<HTMLElement>('h1')?.focus(), [screen]);
   return (
-    <ToastProvider>
+    <>
       <header>
-        <p className="brand">
-          <Icon name="inbox" /> Workspace account
-        </p>
-        <nav className="menu" aria-label="Main">
-          {LINKS.map(({ to, name, icon }) => (
+        <p className="brand">Workspace account</p>
+        <nav aria-label={say('Main', 'Hauptmenü')}>
+          {LINKS.map(({ to, name }) => (
             <a key={to} href={`#/${to}`} aria-current={to === screen ? 'page' : undefined}>
-              <Icon name={icon} />
               {name}
               {to === 'inbox' && total > 0 && <span className="badge">{total > 99 ? '99+' : total}</span>}
             </a>
           ))}
         </nav>
-        <ConnectionState />
+        <InboxConnection />
       </header>
-      {screen === 'inbox' && <InboxScreen tab={tab} />}
-      {screen === 'workspaces' && <WorkspacesScreen />}
-      {screen === 'settings' && <SettingsScreen />}
-    </ToastProvider>
-  );
-}
-
-/** Says whether changes arrive as they happen, and otherwise when the next attempt is. */
-function ConnectionState() {
-  const { state, retryAt, error } = useConnection();
-  return (
-    <div className={`connection ${error ? 'offline' : state}`} role="status">
-      {!error && <p>{state === 'live' ? 'Live' : 'Connecting'}</p>}
-      {error && (
-        <p>
-          <strong>You are offline.</strong> What you see may be out of date.{' '}
-          <Countdown text="Trying again in" until={retryAt} />
-        </p>
-      )}
-    </div>
+      <main>
+        <title>
+          {LINKS.find(({ to }) => to === screen)?.name ?? say('Notification', 'Benachrichtigung')}
+        </title>
+        {screen === 'inbox' && (
+          <Inbox
+            connection={false}
+            view={VIEWS.find((view) => view === detail) ?? 'active'}
+            onViewChange={(view) => {
+              location.hash = `/inbox/${view}`;
+            }}
+          />
+        )}
+        {screen === 'notification' && (
+          <>
+            <h1 tabIndex={-1}>{say('Notification', 'Benachrichtigung')}</h1>
+            <InboxNotification id={detail} />
+          </>
+        )}
+        {screen === 'workspaces' && <Workspaces />}
+        {screen === 'settings' && <Settings />}
+      </main>
+    </>
   );
 }

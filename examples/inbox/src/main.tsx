@@ -1,8 +1,11 @@
-import { createInbox } from '@workspace-account/client';
-import { InboxProvider } from '@workspace-account/react';
+import '@workspace-account/react/styles.css';
+import './app.css';
+import { createInbox, onPushClick } from '@workspace-account/client';
+import { InboxLocale, InboxMessages, InboxProvider } from '@workspace-account/react';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
+import { locale, texts } from './words.ts';
 
 let token: string | undefined;
 
@@ -17,10 +20,20 @@ const inbox = createInbox({
   },
 });
 
+onPushClick(({ notificationId }) => {
+  location.hash = `/notification/${encodeURIComponent(notificationId)}`;
+});
+
+document.documentElement.lang = locale;
+
 createRoot(document.getElementById('root') ?? document.body).render(
   <StrictMode>
     <InboxProvider inbox={inbox}>
-      <App />
+      <InboxLocale locale={locale} texts={texts}>
+        <InboxMessages>
+          <App />
+        </InboxMessages>
+      </InboxLocale>
     </InboxProvider>
   </StrictMode>,
 );

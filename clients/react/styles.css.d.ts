@@ -1,0 +1,2 @@
+// For TypeScript, which checks imports without names.
+export {};
