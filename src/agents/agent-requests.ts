@@ -14,6 +14,7 @@ import { awaitRequest, type FoundRequest } from '../notifications/answers/await-
 import type { ResolveReason } from '../notifications/notification.enums.ts';
 import { type ResolveFilter, resolveNotifications } from '../notifications/resolve-notifications.ts';
 import { contextOf } from '../server/caller.ts';
+import { MAX_LENGTH, toLine, truncate } from '../values/text.ts';
 
 /*
  * What an agent does with the requests of its task. Publishing runs the root field, whose access, points and rules apply
@@ -68,6 +69,10 @@ export function requireProject({ projectId }: TokenTask, named: string | undefin
   const message = 'is required, because the token names no project';
   throw new ValidationError([{ path: ['query', 'project'], message, value: null }]);
 }
+
+/** Makes text a title. */
+export const toTitle = (text: string, fallback: string): string =>
+  truncate(toLine(text), MAX_LENGTH.title) || fallback;
 
 /** Returns the start of the IDs that the notifications of a task must have. */
 export const idPrefixOf = ({ taskId }: TokenTask): string => `${encodeURIComponent(taskId)}:`;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import { toIssues } from '../errors/validation-issues.ts';
 import type { AnswerContent } from '../notifications/answers/answer.ts';
-import { MAX_LENGTH, toLine, truncate } from '../values/text.ts';
+import { toTitle } from './agent-requests.ts';
 
 /* What is read of the hooks of coding agents, and what they are told: one table for each agent. */
 
@@ -198,8 +198,6 @@ function parse<Shape extends z.ZodType>(shape: Shape, input: unknown): z.output<
   if (parsed.success) return parsed.data;
   throw new ValidationError(toIssues(parsed, input, ['body', 'tool_input']));
 }
-
-const toTitle = (text: string, fallback: string) => truncate(toLine(text), MAX_LENGTH.title) || fallback;
 
 function questionsOf(answer: AnswerContent) {
   if ('questions' in answer) return answer.questions;

@@ -3,6 +3,7 @@ import { sendError } from '../../rest/errors.ts';
 import { createRestRouter, routes } from '../../rest/router.ts';
 import { createPublishDraft } from '../agents/agent-requests.ts';
 import { createHooks, HOOKS_PATH } from '../agents/hooks.ts';
+import { createMcp, MCP_PATH } from '../agents/mcp.ts';
 import { ANSWER_PATH } from '../delivery/answers/answer-link.ts';
 import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
@@ -62,8 +63,10 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
     sendGraphQLError,
   );
   app.use(createRestRouter(schemas.rest, yoga, identifyCaller, publicUrl));
-  const hooks = createHooks(createPublishDraft(schemas.rest, yoga));
+  const publishDraft = createPublishDraft(schemas.rest, yoga);
+  const hooks = createHooks(publishDraft);
   app.post(toPattern(HOOKS_PATH), identifyCaller({}), hooks.handle, hooks.fail);
+  app.all(toPattern(MCP_PATH), identifyCaller({}), createMcp(publishDraft, log));
   // With an admin port, metrics are served only there.
   const metricsAccess = config.admin === null ? config.metrics : ({ kind: 'off' } as const);
   app.use(
@@ -95,6 +98,7 @@ const monitoring = ['/healthz', '/readyz', METRICS_PATH];
 const paths = [
   GRAPHQL_PATH,
   HOOKS_PATH,
+  MCP_PATH,
   UNSUBSCRIBE_PATH,
   ANSWER_PATH,
   ...pages,

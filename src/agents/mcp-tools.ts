@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { Context } from '../context.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
+import { toIssues } from '../errors/validation-issues.ts';
+import { findRequestState } from '../notifications/answers/answer.ts';
+import type { FoundRequest } from '../notifications/answers/await-request.ts';
+import { idSchema } from '../values/constraints.ts';
+import { type AgentDraft, awaitOwn, takeAnswer, toTitle, withdrawOwn } from './agent-requests.ts';
+
+/* The tools of the MCP server. What is described is written for models. */
+
+/** The caller of a tool. `publish` returns the ID of the notification; `isGone`: the caller has disconnected. */
+export type ToolCaller = {
+  context: Context;
+  publish(draft: AgentDraft): Promise<string>;
+  isGone(): boolean;
+};
+
+/** The result of each tool. */
+const ToolResult = z.object({
+  status: z
+    .enum(['answered', 'pending', 'expired', 'withdrawn', 'sent'])
+    .describe('pending and expired mean that nobody has answered. They are not a no.'),
+  request_id: z.string().describe('For check_request and withdraw_request.'),
+  next: z.string().describe('What to do next.'),
+  answers: z
+    .array(z.object({ question: z.string(), options: z.array(z.string()), text: z.string().nullable() }))
+    .optional()
+    .describe('The answers to the questions: labels of the chosen options, and what the user wrote.'),
+  decision: z.enum(['approve', 'request_changes', 'reject']).optional().describe('About a plan.'),
+  text: z.string().nullable().optional().describe('The feedback on a plan, or the reply to a message.'),
+});
+export type ToolResult = z.output<typeof ToolResult>;
+
+/** The JSON Schema of the results. */
+export const resultSchema = z.toJSONSchema(ToolResult);
+
+/** What a model should do after a status. */
+const next: Readonly<Record<ToolResult['status'], string>> = {
+  answered: 'Follow the answer.',
+  pending:
+    'Nobody has answered yet, which is not a no. Do other work or call check_request with this request_id; do not act as if it were approved or refused.',
+  expired:
+    'Nobody answered in time, which is not a no. Ask again if it still matters, or take the option that can be undone.',
+  withdrawn: 'The request was withdrawn, or answered elsewhere. Ask again only if you still need an answer.',
+  sent: 'Go on. A reply, if there is one, is returned by check_request.',
+};
+
+/** Clients cut calls after 60 seconds. */
+const MAX_WAIT_SECONDS = 50;
+
+const wait_seconds = z
+  .int()
+  .min(0)
+  .max(MAX_WAIT_SECONDS)
+  .default(MAX_WAIT_SECONDS)
+  .describe('How long this call waits for the answer. Then the result is pending.');
+const expires_in_seconds = z
+  .int()
+  .min(60)
+  .max(31_536_000)
+  .default(86_400)
+  .describe('When the request expires. People sleep and have meetings: prefer hours.');
+const request_id = idSchema.describe('The request_id of an earlier result.');
+
+const NO_SECRETS = 'Never put passwords, tokens or keys in it: it is stored, and sent by email and chat.';
+
+/** A tool: what models are told about it, and what it does with arguments that it has checked. */
+export type Tool = ReturnType<typeof defineTool>;
+
+function defineTool<Input extends z.ZodObject>(
+  name: string,
+  description: string,
+  input: Input,
+  call: (input: z.output<Input>, caller: ToolCaller) => Promise<ToolResult>,
+) {
+  return {
+    name,
+    description,
+    inputSchema: z.toJSONSchema(input, { io: 'input' }),
+    /** @throws {ValidationError} if the arguments do not have the shape */
+    call(sent: unknown, caller: ToolCaller): Promise<ToolResult> {
+      const parsed = input.safeParse(sent);
+      if (!parsed.success) throw new ValidationError(toIssues(parsed, sent, ['arguments']));
+      return call(parsed.data, caller);
+    },
+  };
+}
+
+const Question = z.strictObject({
+  question: z
+    .string()
+    .min(1, 'must not be empty')
+    .describe('A complete question that can be answered without reading your conversation.'),
+  header: z.string().optional().describe('A label of one or two words.'),
+  options: z
+    .array(
+      z.strictObject({
+        label: z.string(),
+        description: z.string().optional().describe('What follows from it.'),
+      }),
+    )
+    .default([])
+    .describe(
+      'Two to four distinct choices. Omit them for free text. The user can always write another answer.',
+    ),
+  multi_select: z.boolean().default(false).describe('Whether several options can be chosen.'),
+});
+
+/** The tools. */
+export const tools: readonly Tool[] = [
+  defineTool(
+    'ask_human',
+    `Asks the user who owns this task, wherever they are, and waits for the answer. Ask before what cannot be undone, costs money, or leaves the workspace, and when requirements contradict each other. Do not ask what you can find out, or for approval of what was already asked of you. A good question states the situation, recommends an option first, and says what happens with each. ${NO_SECRETS}`,
+    z.strictObject({
+      questions: z
+        .array(Question)
+        .min(1, 'must have a question')
+        .max(4)
+        .describe('One to four questions, asked together.'),
+      wait_seconds,
+      expires_in_seconds,
+    }),
+    ({ questions, ...times }, caller) => {
+      const asked = questions.map(({ multi_select: multiSelect, ...question }) => ({
+        ...question,
+        multiSelect,
+      }));
+      const title = toTitle(questions[0]?.question ?? '', 'A question');
+      const payload = { questionRequested: { toolId: randomUUID(), input: { questions: asked } } };
+      return ask({ title, payload }, times, caller);
+    },
+  ),
+  defineTool(
+    'propose_plan',
+    `Shows the user a plan, and waits until they approve it, request changes or reject it. Use it before work of more than an hour, or that touches what others depend on. After request_changes, revise the plan and propose it again. ${NO_SECRETS}`,
+    z.strictObject({
+      summary: z
+        .string()
+        .min(1, 'must not be empty')
+        .describe('One sentence: what will be different afterwards.'),
+      plan: z
+        .string()
+        .min(1, 'must not be empty')
+        .describe('The steps, in Markdown, with what you will not do.'),
+      wait_seconds,
+      expires_in_seconds,
+    }),
+    ({ summary, plan, ...times }, caller) => {
+      const payload = { planRequested: { toolId: randomUUID(), input: { summary, plan } } };
+      return ask({ title: toTitle(summary, 'A plan'), payload }, times, caller);
+    },
+  ),
+  defineTool(
+    'check_request',
+    'Returns the answer to an earlier request, and waits for it if there is none yet. Call it after pending, until the status is another. It asks nobody again.',
+    z.strictObject({ request_id, wait_seconds }),
+    ({ request_id: id, wait_seconds: seconds }, caller) => awaitResult(id, seconds, caller),
+  ),
+  defineTool(
+    'withdraw_request',
+    'Withdraws a request that no longer needs an answer, so that the user does not answer in vain.',
+    z.strictObject({ request_id }),
+    async ({ request_id: id }, caller) => {
+      await withdrawOwn(caller.context, { ids: [id] }, 'resumed');
+      return awaitResult(id, 0, caller);
+    },
+  ),
+  defineTool(
+    'notify_user',
+    `Tells the user that the task is done or has failed. It asks nothing and does not wait. One message at the end of the work is enough: they are counted, and those beyond 12 an hour are not sent. ${NO_SECRETS}`,
+    z.strictObject({
+      outcome: z.enum(['done', 'failed']),
+      title: z.string().min(1, 'must not be empty').describe('One line: what is done, or what failed.'),
+      message: z.string().describe('What the user should know, in a few sentences.'),
+    }),
+    async ({ outcome, title, message }, { publish }) => {
+      const payload =
+        outcome === 'done'
+          ? { taskResponseReady: { taskStatus: 'AWAITING_INPUT', message } }
+          : { taskFailed: { taskStatus: 'ERRORED', message } };
+      const id = await publish({ title: toTitle(title, 'A message'), payload });
+      return { status: 'sent', request_id: id, next: next.sent };
+    },
+  ),
+];
+
+type Times = { wait_seconds: number; expires_in_seconds: number };
+
+/** Publishes a request, and waits for its answer. If the caller does not get the ID, nobody would read an answer. */
+async function ask(draft: AgentDraft, times: Times, caller: ToolCaller): Promise<ToolResult> {
+  const id = await caller.publish({
+    ...draft,
+    supersedes: 'NOTHING',
+    expiresInSeconds: times.expires_in_seconds,
+  });
+  let result: ToolResult | undefined;
+  try {
+    result = await awaitResult(id, times.wait_seconds, caller);
+    return result;
+  } finally {
+    if (result === undefined || caller.isGone()) await withdrawOwn(caller.context, { ids: [id] }, 'resumed');
+  }
+}
+
+/** Waits for the answer to a request of the task, and tells the user that the agent has it. */
+async function awaitResult(
+  id: string,
+  seconds: number,
+  { context, isGone }: ToolCaller,
+): Promise<ToolResult> {
+  const found = await awaitOwn(context, id, 1000 * seconds);
+  await takeAnswer(context, found, isGone());
+  return toResult(found);
+}
+
+function toResult(found: FoundRequest): ToolResult {
+  const { id, answer } = found;
+  const state = findRequestState(found);
+  const status = state === 'open' ? 'pending' : state;
+  const result = { status, request_id: id, next: next[status] } as const;
+  if (answer === null) return result;
+  if ('plan' in answer) return { ...result, decision: answer.plan.decision, text: answer.plan.feedback };
+  if ('reply' in answer) return { ...result, text: answer.reply.text };
+  const answers = answer.questions.map(({ question, labels, other }) => ({
+    question,
+    options: [...labels],
+    text: other,
+  }));
+  return { ...result, answers };
+}
