@@ -6,6 +6,7 @@ import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { createAnswerEndpoint } from './delivery/answers/answer-endpoint.ts';
 import { createAnswerLinks } from './delivery/answers/answer-link.ts';
+import { createSlackInteractions } from './delivery/answers/slack-interactions.ts';
 import { readBacklog } from './delivery/deliveries.ts';
 import { deliveryFailureReasons } from './delivery/delivery.enums.ts';
 import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe.ts';
@@ -93,8 +94,7 @@ export async function createServices(config: Config, database: Database, log: Lo
     readScheduler: new ReadScheduler(),
     runningDocuments: new RunningDocuments(),
   };
-  const { publicUrl } = config;
-  const { answerLinks, appUrl } = config.delivery;
+  const { chat } = config.delivery;
   return {
     config,
     database,
@@ -111,12 +111,11 @@ export async function createServices(config: Config, database: Database, log: Lo
     /** Undefined if Redis is not configured. */
     redis,
     unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), database, outbox }),
-    answers: createAnswerEndpoint({
-      links: createAnswerLinks(answerLinks, keys, publicUrl),
-      shared,
-      publicUrl,
-      appUrl,
-    }),
+    answers: createAnswerEndpoint(createAnswerLinks(config, keys), shared, config),
+    /** Undefined without a signing secret. */
+    slackInteractions: chat?.signingSecret
+      ? createSlackInteractions(chat, chat.signingSecret, shared)
+      : undefined,
     shared,
     /** Closes what was opened, except the database. */
     async close(): Promise<void> {
@@ -166,7 +165,7 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       const { publicUrl, delivery } = config;
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);
-      const links = createAnswerLinks(delivery.answerLinks, keys, publicUrl);
+      const links = createAnswerLinks(config, keys);
       const bound = await bindChannels(delivery, { keys, publicUrl, database, links, log });
       sender = startSender({
         database,

@@ -89,17 +89,19 @@ function findAdminConflict(given: Record<string, string | undefined>): string[] 
   return isSame ? ['ADMIN_PORT: must differ from PORT'] : [];
 }
 
-function findDeliveryConflicts({
-  CHAT_API_URL,
-  ANSWER_LINKS = 'off',
-  PUBLIC_URL,
-}: Record<string, string | undefined>): string[] {
-  const missing =
-    ANSWER_LINKS !== 'off' && PUBLIC_URL === undefined ? ['PUBLIC_URL: is required with ANSWER_LINKS'] : [];
+function findDeliveryConflicts(given: Record<string, string | undefined>): string[] {
+  const { CHAT_API_URL, ANSWER_LINKS = 'off', PUBLIC_URL, CHAT_SIGNING_SECRET, CHAT_TOKEN } = given;
   const api = CHAT_API_URL === undefined ? null : URL.parse(CHAT_API_URL);
-  return api?.protocol === 'http:' && !isLoopback(readHost(api))
-    ? [...missing, 'CHAT_API_URL: must be an https URL, because the token is sent to it']
-    : missing;
+  const isOpen = api?.protocol === 'http:' && !isLoopback(readHost(api));
+  return [
+    ...(ANSWER_LINKS !== 'off' && PUBLIC_URL === undefined
+      ? ['PUBLIC_URL: is required with ANSWER_LINKS']
+      : []),
+    ...(CHAT_SIGNING_SECRET !== undefined && CHAT_TOKEN === undefined
+      ? ['CHAT_TOKEN: is required with CHAT_SIGNING_SECRET']
+      : []),
+    ...(isOpen ? ['CHAT_API_URL: must be an https URL, because the token is sent to it'] : []),
+  ];
 }
 
 /** Settings of which each requires the other. */

@@ -100,6 +100,8 @@ export const Environment = z.object({
   VAPID_SUBJECT: vapidSubject.optional(),
   PUSH_ALLOWED_HOSTS: allowedHosts.default([]),
   CHAT_TOKEN: bearerToken(1).optional(),
+  /** Verifies that interactions come from Slack. */
+  CHAT_SIGNING_SECRET: bearerToken(16).optional(),
   CHAT_API_URL: webUrl.transform(trimSlashes).default('https://slack.com/api'),
   /** For which requests mails link to a page that answers them without a sign-in. */
   ANSWER_LINKS: z.enum(['off', 'questions', 'all'], 'must be off, questions or all').default('off'),
@@ -213,7 +215,13 @@ function readDelivery(variables: Variables) {
       VAPID_PRIVATE_KEY && VAPID_SUBJECT
         ? { privateKey: VAPID_PRIVATE_KEY, subject: VAPID_SUBJECT, allowedHosts }
         : null,
-    chat: CHAT_TOKEN ? { token: CHAT_TOKEN, apiUrl: variables.CHAT_API_URL } : null,
+    chat: CHAT_TOKEN
+      ? {
+          token: CHAT_TOKEN,
+          apiUrl: variables.CHAT_API_URL,
+          signingSecret: variables.CHAT_SIGNING_SECRET ?? null,
+        }
+      : null,
     answerLinks: variables.ANSWER_LINKS,
     appUrl: variables.APP_URL ?? null,
   };

@@ -147,6 +147,6 @@ const LINK =
   /(?<=\S)[.\u3002\uff0e\uff61](?=[^\s\p{Nd}\p{P}])|(?<=www)\.(?=\S)|(?<=\d\.\d+)\.(?=\d+\.\d)|(?<=[^\s\p{Nd}]):(?=\S)|[/\\]{2,}(?=\S)/giu;
 
 /** Breaks up links in text by spaces, which end a link in every client: `https: // example. com/a`. */
-function breakLinks(text: string): string {
+export function breakLinks(text: string): string {
   return text.replace(LINK, '$& ');
 }

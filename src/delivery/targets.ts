@@ -61,7 +61,10 @@ export async function bindChannels(
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
     // The member may have been removed: `update` finds the message by its receipt and ignores the target.
-    const findTarget = async ({ chatMemberId }: DeliveryData) => ({ memberId: chatMemberId ?? '' });
+    const findTarget = async ({ chatMemberId, userId, notificationId }: DeliveryData) => ({
+      memberId: chatMemberId ?? '',
+      asked: await findAsked(database, userId, notificationId),
+    });
     channels.set('chat', bindChannel(createChatChannel(chat), findTarget, log));
   }
   return channels;

@@ -116,7 +116,7 @@ export function createSubscriptionCipher(keys: EncryptionKeys): SubscriptionCiph
 }
 
 /** What a link in a mail allows: answering a request of a user, if `bound` still fits. `expiresAt` is in milliseconds since 1970. */
-export type AnswerLink = { userId: string; id: string; bound: string; expiresAt: number };
+export type AnswerLink = z.output<typeof Link>;
 
 const Link = z.object({ userId: z.string(), id: z.string(), bound: z.string(), expiresAt: z.number() });
 

@@ -11,7 +11,7 @@ const MAX_CHARACTERS = 20_000;
  */
 export function renderMarkdown(text: string, hasLinks: boolean): Html {
   if (text.length > MAX_CHARACTERS) return html`<pre>${text}</pre>`;
-  return Html.ofLibrary((hasLinks ? withLinks : withoutLinks).render(showHidden(text)));
+  return new Html((hasLinks ? withLinks : withoutLinks).render(showHidden(text)));
 }
 
 /** Without the option `html`, all text is escaped. Deep nesting ends at a limit. */
@@ -25,11 +25,11 @@ function createRenderer(isLink: (url: string) => boolean) {
     return start === undefined ? '' : ` start="${Number(start)}"`;
   };
   renderer.rules.link_open = (tokens, index) =>
-    html`<a href="${tokens[index]?.attrGet('href')}" rel="noreferrer nofollow">`.toString();
+    html`<a href="${tokens[index]?.attrGet('href')}" rel="noreferrer nofollow">`.text;
   renderer.rules.link_close = (tokens, index) => {
     const opened = tokens.slice(0, index).findLast(({ type }) => type === 'link_open');
     const url = URL.parse(String(opened?.attrGet('href')));
-    return html`</a> (${url?.host || url?.pathname})`.toString();
+    return html`</a> (${url?.host || url?.pathname})`.text;
   };
   return markdown;
 }

@@ -5,6 +5,7 @@ import { createPublishDraft } from '../agents/agent-requests.ts';
 import { createHooks, HOOKS_PATH } from '../agents/hooks.ts';
 import { createMcp, MCP_PATH } from '../agents/mcp.ts';
 import { ANSWER_PATH } from '../delivery/answers/answer-link.ts';
+import { INTERACTIONS_PATH } from '../delivery/answers/slack-interactions.ts';
 import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/errors.ts';
@@ -28,7 +29,7 @@ import { recordRequests } from './request-log.ts';
  * that clients use, which is known once the server listens.
  */
 export function createApp(services: Services, publicUrl: () => string, isStopping: () => boolean): Express {
-  const { config, log, metrics, schemas, pageKey, unsubscribe, answers } = services;
+  const { config, log, metrics, schemas, pageKey, unsubscribe, answers, slackInteractions } = services;
   const yoga = createGraphQLServer(schemas.graphql);
   const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
   const app = express().disable('x-powered-by');
@@ -78,6 +79,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   app.post(toPattern(UNSUBSCRIBE_PATH), unsubscribe.accept);
   app.get(toPattern(ANSWER_PATH), answers.show);
   app.post(toPattern(ANSWER_PATH), answers.accept);
+  if (slackInteractions) app.post(toPattern(INTERACTIONS_PATH), slackInteractions);
   app.use(sendNotFound);
   app.use(sendFailure);
   return app;
@@ -101,6 +103,7 @@ const paths = [
   MCP_PATH,
   UNSUBSCRIBE_PATH,
   ANSWER_PATH,
+  INTERACTIONS_PATH,
   ...pages,
   ...monitoring,
   ...routes.map(({ path }) => path),

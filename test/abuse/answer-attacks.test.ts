@@ -12,10 +12,23 @@ import {
   sendForm,
   startAnsweringGateway,
 } from '../support/answer-page.ts';
+import type { ChatMessage } from '../support/chat-api.ts';
 import { putContact } from '../support/delivery.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { deleteUser, payloads, publish } from '../support/records.ts';
-import { readNotification } from '../support/requests.ts';
+import { listEvents, readNotification } from '../support/requests.ts';
+import {
+  click,
+  createClick,
+  createSubmission,
+  type Forged,
+  interact,
+  lastModal,
+  memberOf,
+  publishInChat,
+  type SlackGateway,
+  startSlackGateway,
+} from '../support/slack.ts';
 import { member } from '../support/tokens.ts';
 
 /* Each row is an attack on an open request, which must stay open. */
@@ -372,4 +385,208 @@ test('no attack was logged with a token', () => {
   const text = gateway.logLines().join('\n');
   expect(text).toContain('"path":"/answer/{token}"');
   expect(text).not.toMatch(/eyJhbGciOiJkaXIi/);
+});
+
+describe('an interaction changes nothing', () => {
+  let slack: SlackGateway;
+  beforeAll(async () => {
+    slack = await startSlackGateway();
+  });
+  afterAll(() => slack.close());
+
+  type Shown = { userId: string; id: string; message: ChatMessage; payload: ReturnType<typeof createClick> };
+  async function show(userId: string): Promise<Shown> {
+    const { id, message } = await publishInChat(slack, userId);
+    return { userId, id, message, payload: createClick(slack, message, 'Approve') };
+  }
+  const now = () => Math.floor(Date.now() / 1000);
+  const bound = ({ payload }: Shown) => JSON.parse(payload.actions[0]?.value ?? '');
+  /** Replaces what the button is bound to. */
+  const rebind = (shown: Shown, other: object) => ({
+    actions: [{ action_id: 'answer-0', value: JSON.stringify({ ...bound(shown), ...other }) }],
+  });
+  const isOpen = async ({ userId, id }: Shown) =>
+    (await readNotification(slack, userId, id))?.request.state === 'OPEN';
+
+  test.each<[what: string, forge: (shown: Shown) => Forged | Promise<Forged>, status: number]>([
+    ['with another secret', () => ({ secret: 'another-secret-of-slack' }), 401],
+    ['without a signature', () => ({ headers: { 'X-Slack-Signature': '' } }), 401],
+    [
+      'with a signature of another version',
+      () => ({ headers: { 'X-Slack-Signature': `v1=${'0'.repeat(64)}` } }),
+      401,
+    ],
+    ['with a short signature', () => ({ headers: { 'X-Slack-Signature': 'v0=' } }), 401],
+    ['with a signature of zeros', () => ({ headers: { 'X-Slack-Signature': `v0=${'0'.repeat(64)}` } }), 401],
+    ['without a timestamp', () => ({ headers: { 'X-Slack-Request-Timestamp': '' } }), 401],
+    [
+      'with another timestamp than the signed one',
+      () => ({ headers: { 'X-Slack-Request-Timestamp': String(now() - 1) } }),
+      401,
+    ],
+    ['with a timestamp that is no number', () => ({ headers: { 'X-Slack-Request-Timestamp': 'now' } }), 401],
+    [
+      'with a timestamp in another form',
+      () => ({ headers: { 'X-Slack-Request-Timestamp': `${now()}.0` } }),
+      401,
+    ],
+    ['that is five minutes old', () => ({ time: now() - 302 }), 401],
+    ['that is five minutes early', () => ({ time: now() + 302 }), 401],
+    ['with more than was signed', () => ({ suffix: '&payload={}' }), 401],
+    [
+      'with a token of the API',
+      async ({ userId }) => ({ secret: 'x', headers: { Authorization: `Bearer ${await member(userId)}` } }),
+      401,
+    ],
+    ['with more than 512 KiB', () => ({ payload: { more: 'x'.repeat(600_000) } }), 400],
+    ['that is compressed', () => ({ headers: { 'Content-Encoding': 'gzip' } }), 400],
+    ['without a member', () => ({ payload: { user: undefined } }), 400],
+    ['without a team', () => ({ payload: { team: null } }), 400],
+    [
+      'with several actions',
+      ({ payload }) => ({ payload: { actions: [...payload.actions, ...payload.actions] } }),
+      400,
+    ],
+    [
+      'with a button that is not of the gateway',
+      () => ({ payload: { actions: [{ action_id: 'answer-0', value: 'approve' }] } }),
+      400,
+    ],
+    ['of another workspace', () => ({ payload: { team: { id: 'T0OTHER' } } }), 200],
+    ['of another member', () => ({ payload: { user: { id: 'U-other' } } }), 200],
+    [
+      'in another channel',
+      ({ message }) => ({ payload: { container: { channel_id: 'C0OTHER', message_ts: message.ts } } }),
+      200,
+    ],
+    [
+      'with another message',
+      ({ message }) => ({ payload: { container: { channel_id: message.channel, message_ts: '1.000001' } } }),
+      200,
+    ],
+    ['without a message', () => ({ payload: { container: undefined } }), 200],
+    [
+      'with the place of its message in the button',
+      (shown) => ({
+        payload: {
+          container: { channel_id: 'C0OTHER', message_ts: '1.1' },
+          ...rebind(shown, { place: { channel: shown.message.channel, ts: shown.message.ts } }),
+        },
+      }),
+      200,
+    ],
+    ['bound to other content', (shown) => ({ payload: rebind(shown, { requestHash: 'x'.repeat(43) }) }), 200],
+    ['bound to another user', (shown) => ({ payload: rebind(shown, { userId: 'nobody' }) }), 200],
+    ['bound to an unknown notification', (shown) => ({ payload: rebind(shown, { id: 'none' }) }), 200],
+    ['that fills in nothing', (shown) => ({ payload: rebind(shown, { form: '' }) }), 200],
+    [
+      'that fills in every decision',
+      (shown) => ({ payload: rebind(shown, { form: 'choice-0=0&choice-0=2' }) }),
+      200,
+    ],
+    [
+      'that fills in an unknown decision',
+      (shown) => ({ payload: rebind(shown, { form: 'choice-0=9' }) }),
+      200,
+    ],
+    [
+      'with an expired trigger',
+      ({ payload }) => ({
+        payload: { trigger_id: 'old', actions: [{ action_id: 'open-1', value: payload.actions[0]?.value }] },
+      }),
+      200,
+    ],
+  ])('%s', async (what, forge, status) => {
+    const shown = await show(`slack-${what.replaceAll(' ', '-')}`);
+    const reply = await interact(slack, shown.payload, await forge(shown));
+    expect(reply.status).toBe(status);
+    expect(await isOpen(shown)).toBe(true);
+    // The member can still decide.
+    await click(slack, shown.message, 'Reject');
+    expect(await isOpen(shown)).toBe(false);
+  });
+
+  test.each<[what: string, change: (shown: Shown) => Promise<unknown>]>([
+    [
+      'after its ID was published again',
+      async ({ userId, id }) => {
+        await deleteUser(slack, userId);
+        await putContact(slack, userId, { chatMemberId: memberOf(userId) });
+        await publish(slack, userId, 'plan_requested', { id });
+      },
+    ],
+    [
+      'after the user has another member',
+      ({ userId }) => putContact(slack, userId, { chatMemberId: 'U-new' }),
+    ],
+    ['after the member was removed', ({ userId }) => putContact(slack, userId, {})],
+  ])('%s', async (what, change) => {
+    const shown = await show(`void-${what.replaceAll(' ', '-')}`);
+    await change(shown);
+    expect((await interact(slack, shown.payload)).status).toBe(200);
+    expect(await isOpen(shown)).toBe(true);
+  });
+
+  test('with the button of another request', async () => {
+    const [one, other] = [await show('one'), await show('other')];
+    for (const payload of [
+      { actions: other.payload.actions },
+      { container: other.payload.container },
+      { user: other.payload.user },
+    ])
+      await interact(slack, one.payload, { payload });
+    expect([await isOpen(one), await isOpen(other)]).toEqual([true, true]);
+  });
+
+  test('from a modal of another member, or whose metadata or fields were changed', async () => {
+    const shown = await show('modals');
+    await click(slack, shown.message, 'Request changes');
+    const sent = createSubmission('modals', lastModal(slack), { 'text-0': 'x' });
+    const metadata = JSON.parse(sent.view.private_metadata);
+    const withMetadata = (other: object) => ({
+      view: { ...sent.view, private_metadata: JSON.stringify({ ...metadata, ...other }) },
+    });
+    for (const payload of [
+      { user: { id: 'U-other' } },
+      { team: { id: 'T0OTHER' } },
+      withMetadata({ requestHash: 'x' }),
+      withMetadata({ id: 'none' }),
+      withMetadata({ place: undefined }),
+      withMetadata({ place: { channel: 'D1', ts: '1.1' } }),
+      withMetadata({ form: 'choice-0=0&choice-0=1' }),
+      { view: { ...sent.view, private_metadata: '{}' } },
+      {
+        view: { ...sent.view, state: { values: { 'choice-0': { a: { selected_option: { value: '0' } } } } } },
+      },
+    ])
+      await interact(slack, sent, { payload });
+    expect(await isOpen(shown)).toBe(true);
+    expect((await interact(slack, sent)).body.response_action).toBe('update');
+    expect(await isOpen(shown)).toBe(false);
+  });
+
+  test('after the same signed request was answered, as often as it is repeated', async () => {
+    const shown = await show('replays');
+    const time = now();
+    for (let count = 0; count < 5; count += 1) await interact(slack, shown.payload, { time });
+    const { request } = await readNotification(slack, 'replays', shown.id);
+    expect(request).toMatchObject({
+      state: 'ANSWERED',
+      answer: { via: 'CHAT', plan: { decision: 'APPROVE' } },
+    });
+    expect(await listEvents(slack.database, 'replays')).toEqual([`answered ${shown.id}`]);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 301_000 });
+    try {
+      expect((await interact(slack, shown.payload, { time })).status).toBe(401);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('that is not a signed form, or without CHAT_SIGNING_SECRET', async () => {
+    for (const method of ['GET', 'HEAD', 'PUT', 'OPTIONS', 'DELETE'])
+      expect((await fetch(`${slack.address}/slack/interactions`, { method })).status).toBe(404);
+    expect((await interact(gateway, {})).status).toBe(404);
+    expect((await interact(slack, {}, { suffix: '' })).status).toBe(400);
+  });
 });

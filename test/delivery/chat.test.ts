@@ -30,7 +30,7 @@ const NOW = Date.parse('2026-05-04T10:00:00.000Z');
 const member = { memberId: 'U012AB3CD' };
 const never = new AbortController().signal;
 const createChannel = (apiUrl: string, token = 'chat-token') =>
-  createChatChannel({ apiUrl, token: new Secret(token) });
+  createChatChannel({ apiUrl, token: new Secret(token), signingSecret: null });
 
 const refused = (providerCode: string): AttemptOutcome => ({
   kind: 'unavailable',

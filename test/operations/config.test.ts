@@ -114,6 +114,7 @@ test('reads every variable', () => {
     VAPID_SUBJECT: 'mailto:operations@example.com',
     PUSH_ALLOWED_HOSTS: 'push.test:8443, Other.test',
     CHAT_TOKEN: 'xoxb-1',
+    CHAT_SIGNING_SECRET: 'a-signing-secret',
     CHAT_API_URL: 'https://chat.test/api/',
     APP_URL: 'https://app.test/inbox/{id}',
     ANSWER_LINKS: 'questions',
@@ -410,6 +411,18 @@ test('warns if emails will have no link to unsubscribe', () => {
     'PUBLIC_URL: is not set, so emails contain no link to unsubscribe',
   ]);
   expect(readConfig({ ...email, PUBLIC_URL: 'https://gateway.example.com' }).warnings).toEqual([]);
+});
+
+test('requires CHAT_TOKEN for a signing secret of 16 characters', () => {
+  const CHAT_SIGNING_SECRET = 'a-signing-secret';
+  expect(() => readConfig({ CHAT_SIGNING_SECRET })).toThrow(
+    'CHAT_TOKEN: is required with CHAT_SIGNING_SECRET',
+  );
+  expect(() => readConfig({ CHAT_TOKEN: 'x', CHAT_SIGNING_SECRET: 'short' })).toThrow(
+    'CHAT_SIGNING_SECRET: must be 16',
+  );
+  const { delivery } = readConfig({ CHAT_TOKEN: 'x', CHAT_SIGNING_SECRET });
+  expect(delivery.chat?.signingSecret?.reveal()).toBe(CHAT_SIGNING_SECRET);
 });
 
 test('requires PUBLIC_URL for links to answer by, and warns if they approve plans', () => {

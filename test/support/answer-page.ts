@@ -56,9 +56,9 @@ export async function publishByMail(
 }
 
 /** Returns the link in the newest mail to a user. */
-export function findLink({ mails }: AnsweringGateway, userId: string, from = 0): string {
+export function findLink({ mails }: Pick<MailServer, 'mails'>, userId: string, from = 0): string {
   const mail = mails.slice(from).findLast(({ to }) => to.includes(`${userId}@example.com`));
-  const [link] = /http:\S+\/answer\/\S+/.exec(mail?.parsed.text ?? '') ?? [];
+  const [link] = /https?:\S+\/answer\/\S+/.exec(mail?.parsed.text ?? '') ?? [];
   if (link === undefined) throw new Error('No mail with a link arrived.');
   return link;
 }

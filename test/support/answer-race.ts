@@ -1,18 +1,25 @@
 import { expect } from 'vitest';
+import { decide, findLink, sendForm } from './answer-page.ts';
+import type { Modal } from './block-kit.ts';
+import { startChatApi } from './chat-api.ts';
 import { rest } from './client.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { eventually } from './eventually.ts';
 import { settingsFor } from './gateway.ts';
+import { startMailServer } from './mail-server.ts';
 import { readWholeFeed } from './platform-feed.ts';
 import { type GatewayProcess, startGatewayProcess } from './process.ts';
-import { publish } from './records.ts';
 import { answer, awaitRequest } from './requests.ts';
+import { click, createSubmission, interact, lastModal, publishInChat, slackSettings } from './slack.ts';
 import { member } from './tokens.ts';
 
 /*
- * Callers answer one request at once, at two gateway processes of one database, of which one is killed meanwhile. Every
- * caller has an answer ID of its own, which it sends again until it has a reply.
+ * Callers answer one request at once, over GraphQL, over REST, by the link in a mail and in the chat, at two gateway processes
+ * of one database, of which one is killed meanwhile. Every caller has an answer of its own, which it sends again until it has
+ * a reply.
  */
+
+const PUBLIC_URL = 'https://account.example.com';
 
 const CALLERS = 24;
 const WAITERS = 4;
@@ -20,8 +27,8 @@ const WAITERS = 4;
 /** The replies after which a gateway is killed, at most. */
 const MAX_REPLIES_BEFORE_KILL = 12;
 
-/** What a caller is told: the answer that won, and whether it is the caller's own. */
-type Told = { isOwn: boolean; winner: Winner };
+/** What a caller is told: the answer that won, as far as it is shown, and whether it is the caller's own. */
+type Told = { isOwn: boolean; winner: Partial<Winner> };
 type Winner = {
   answerId: string;
   by: string;
@@ -41,7 +48,18 @@ export type AnswerRaces = {
 /** Starts the gateways. */
 export async function startAnswerRaces(): Promise<AnswerRaces> {
   const database = await createTestDatabase();
-  const settings = { ...settingsFor(database), LOG_LEVEL: 'error', DATABASE_TIMEOUT_MS: '60000' };
+  const [mail, chat] = await Promise.all([startMailServer(), startChatApi()]);
+  const settings = {
+    ...settingsFor(database),
+    ...slackSettings(chat),
+    SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
+    SMTP_FROM: 'gateway@example.com',
+    DELIVERY_EMAIL_DELAY_SECONDS: '0',
+    ANSWER_LINKS: 'all',
+    PUBLIC_URL,
+    LOG_LEVEL: 'error',
+    DATABASE_TIMEOUT_MS: '60000',
+  };
   const start = () => startGatewayProcess(settings);
   const gateways = await Promise.all([start(), start()]);
   const answered: string[] = [];
@@ -63,8 +81,11 @@ export async function startAnswerRaces(): Promise<AnswerRaces> {
   return {
     async run(round, { kills } = { kills: true }) {
       const userId = `user-${round}`;
-      const { id } = await publish(at(round + 1), userId);
-      const key = { userId, id };
+      const slack = { address: at(round + 1).address, database, chat };
+      const { id, message } = await publishInChat(slack, userId);
+      await click(slack, message, 'Request changes');
+      const link = await eventually(() => findLink(mail, userId));
+      const key: Key = { userId, id, path: new URL(link).pathname, modal: lastModal(slack) };
       let replies = 0;
       let kill: Promise<void> | undefined;
       const killAfter = (round * 5) % (MAX_REPLIES_BEFORE_KILL + 1);
@@ -85,11 +106,19 @@ export async function startAnswerRaces(): Promise<AnswerRaces> {
       const awaited = await Promise.all(waiters);
       await kill;
 
-      const own = told.filter(({ isOwn }) => isOwn);
-      expect(own).toHaveLength(1);
-      for (const { winner } of told) expect(winner).toEqual(own[0]?.winner);
-      for (const winner of awaited) expect(winner).toEqual(own[0]?.winner);
-      expect(await readStored(database, key)).toEqual([own[0]?.winner.answerId, 'resolved', 'answered', 2]);
+      const [winner, ...others] = awaited;
+      expect(told.filter(({ isOwn }) => isOwn)).toHaveLength(1);
+      for (const { winner: shown } of told) expect(winner).toMatchObject(shown);
+      for (const other of others) expect(other).toEqual(winner);
+      expect(await readStored(database, key)).toEqual([winner?.answerId, 'resolved', 'answered', 2]);
+      // If the gateway that stored the answer was killed, a sweep updates the message.
+      if (!kills) {
+        const start = performance.now();
+        await eventually(() =>
+          expect(message.updates.at(-1)).toContain(`: ${winner?.feedback} (${userId}, `),
+        );
+        expect(performance.now() - start).toBeLessThan(2000);
+      }
       expect(await listAnswered(database, userId)).toEqual([id]);
       answered.push(id);
     },
@@ -103,6 +132,7 @@ export async function startAnswerRaces(): Promise<AnswerRaces> {
     },
     async close() {
       await Promise.all(gateways.map((gateway) => gateway.stop()));
+      await Promise.all([mail.close(), chat.close()]);
       await database.drop();
     },
   };
@@ -121,15 +151,54 @@ async function retry<Result>(first: number, call: (index: number) => Promise<Res
   }
 }
 
-type Key = { userId: string; id: string };
+type Key = { userId: string; id: string; path: string; modal: Modal };
 
-/** Answers over GraphQL or REST. */
-async function answerOnce(gateway: GatewayProcess, { userId, id }: Key, caller: number): Promise<Told> {
+/** Answers on a page or in a modal, until neither asks to try again. Both show the winner in words. */
+async function answerInWords(
+  gateway: GatewayProcess,
+  { userId, path, modal }: Key,
+  caller: number,
+): Promise<Told> {
+  const feedback = `from ${caller}`;
+  for (;;) {
+    if (caller % 4 === 2) {
+      const headers = { Origin: new URL(PUBLIC_URL).origin };
+      const { status, page } = await sendForm(
+        gateway.address + path,
+        { ...decide.change, 'text-0': feedback },
+        headers,
+      );
+      if (status !== 503) return { isOwn: status === 200, winner: readWinner(page) };
+    } else {
+      const { body } = await interact(gateway, createSubmission(userId, modal, { 'text-0': feedback }));
+      const text = JSON.stringify(body);
+      if (!text.includes('try again'))
+        return { isOwn: !text.includes('Not stored'), winner: readWinner(text) };
+    }
+  }
+}
+
+function readWinner(text: string): Partial<Winner> {
+  const [feedback] = /from \d+/.exec(text) ?? [];
+  const [via] =
+    Object.entries({
+      GRAPHQL: 'in an app',
+      REST: 'over the REST API',
+      EMAIL: 'by link in a mail',
+      CHAT: 'in the chat',
+    }).find(([, words]) => text.includes(words)) ?? [];
+  if (feedback === undefined || via === undefined) throw new Error(`No winner is shown: ${text}`);
+  return { feedback, via };
+}
+
+/** Answers on one of the four surfaces. */
+async function answerOnce(gateway: GatewayProcess, key: Key, caller: number): Promise<Told> {
+  if (caller % 4 > 1) return answerInWords(gateway, key, caller);
+  const { userId, id } = key;
   const answerId = `${id}-${caller}`;
   const decision = caller % 3 === 0 ? 'REJECT' : 'APPROVE';
   const feedback = `from ${caller}`;
-  const isOverRest = Math.floor(caller / 2) % 2 === 0;
-  if (!isOverRest) {
+  if (caller % 4 === 1) {
     const result = await answer(gateway, userId, { id, answerId, plan: { decision, feedback } });
     const { answer: given } = result;
     return { isOwn: result.__typename === 'AnswerStored', winner: toWinner(given) };
@@ -158,7 +227,10 @@ function toWinner({ answerId, by, via, answeredAt, plan: { decision, feedback } 
 }
 
 /** Waits as the platform. */
-async function awaitOnce(gateway: GatewayProcess, { userId, id }: Key): Promise<Winner> {
+async function awaitOnce(
+  gateway: GatewayProcess,
+  { userId, id }: Pick<Key, 'userId' | 'id'>,
+): Promise<Winner> {
   for (;;) {
     const request = await awaitRequest(gateway, userId, id, 55);
     if (request.state !== 'OPEN') return toWinner(request.answer);

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { listen } from '../../src/server/listen.ts';
+import { findBlocksProblem, findModalProblem, type Modal, ModalShape } from './block-kit.ts';
 
 const Parameters = z.looseObject({
   channel: z.string().optional(),
@@ -11,6 +12,10 @@ const Parameters = z.looseObject({
   metadata: z.looseObject({}).optional(),
   cursor: z.string().optional(),
   oldest: z.string().optional(),
+  user: z.string().optional(),
+  trigger_id: z.string().optional(),
+  blocks: z.array(z.looseObject({})).optional(),
+  view: z.unknown().optional(),
 });
 
 /** A call that the chat API received. */
@@ -29,7 +34,15 @@ export type ChatMessage = {
   text: string;
   metadata: object | undefined;
   updates: string[];
+  /** Those of the message as it is now. */
+  blocks: object[];
 };
+
+/** The workspace of the token. */
+export const TEAM = 'T0TEAM';
+
+/** How long a trigger of an interaction opens a modal. */
+const TRIGGER_MS = 3000;
 
 /** A page of the history, shorter than Slack's, so that tests can fill several. */
 const PAGE_LENGTH = 2;
@@ -61,6 +74,12 @@ export type ChatApi = {
   token: string;
   calls: readonly ChatCall[];
   messages: readonly ChatMessage[];
+  /** Texts that only one member sees. */
+  ephemerals: readonly { channel: string; user: string; text: string }[];
+  /** The modals that were opened. */
+  modals: readonly Modal[];
+  /** Returns the ID of a trigger, which can be used once, at once. */
+  createTrigger(): string;
   /** Grants scopes to the token, which has `chat:write` at first. */
   grant(...scopes: readonly string[]): void;
   /**
@@ -85,6 +104,9 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
   const queue: ChatAnswer[] = [];
   const waiting: ((call: ChatCall) => void)[] = [];
   const granted = new Set<string>();
+  const ephemerals: { channel: string; user: string; text: string }[] = [];
+  const modals: Modal[] = [];
+  const triggers = new Map<string, number>();
   let choose: (call: ChatCall) => ChatAnswer = () => 'ok';
   let held: Promise<void> | undefined;
 
@@ -101,18 +123,44 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
         : { ok: true, channel: { id: channel } };
     }
     if (method === 'conversations.history') return listMessages(parameters);
-    if (method === 'auth.test') return { ok: true, user_id: 'U0GATEWAY' };
+    if (method === 'auth.test') return { ok: true, user_id: 'U0GATEWAY', team_id: TEAM };
+    if (method === 'chat.postEphemeral') {
+      ephemerals.push({ channel, user: parameters.user ?? '', text });
+      return { ok: true, message_ts: '1.1' };
+    }
+    if (method === 'views.open') {
+      const { trigger_id = '', view } = parameters;
+      const age = performance.now() - (triggers.get(trigger_id) ?? Number.NEGATIVE_INFINITY);
+      if (!triggers.delete(trigger_id)) return { ok: false, error: 'exchanged_trigger_id' };
+      if (age > TRIGGER_MS) return { ok: false, error: 'expired_trigger_id' };
+      const problem = findModalProblem(view);
+      if (problem !== undefined) return { ok: false, error: 'invalid_arguments', problem };
+      modals.push(ModalShape.parse(view));
+      return { ok: true, view };
+    }
     if (method === 'chat.update') {
       const message = messages.find((message) => message.channel === channel && message.ts === ts);
-      message?.updates.push(text);
+      if (message) {
+        message.updates.push(text);
+        message.blocks = parameters.blocks ?? [];
+      }
       return message ? { ok: true, channel, ts, text } : { ok: false, error: 'message_not_found' };
     }
     if (method !== 'chat.postMessage') return { ok: false, error: 'unknown_method' };
     if (text === '') return { ok: false, error: 'no_text' };
+    const problem = findBlocksProblem(parameters.blocks ?? [], 50);
+    if (problem !== undefined) return { ok: false, error: 'invalid_blocks', problem };
     // Slack dates messages by its clock, and their timestamps are unique.
     const seconds = Math.floor(Date.now() / 1000);
     const posted = { channel: `D${channel}`, ts: `${seconds}.${String(messages.length).padStart(6, '0')}` };
-    messages.push({ memberId: channel, ...posted, text, metadata: parameters.metadata, updates: [] });
+    messages.push({
+      memberId: channel,
+      ...posted,
+      text,
+      metadata: parameters.metadata,
+      updates: [],
+      blocks: parameters.blocks ?? [],
+    });
     return { ok: true, ...posted, message: { text } };
   }
 
@@ -179,6 +227,13 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
     token,
     calls,
     messages,
+    ephemerals,
+    modals,
+    createTrigger() {
+      const id = `trigger-${triggers.size}-${performance.now()}`;
+      triggers.set(id, performance.now());
+      return id;
+    },
     grant(...scopes) {
       for (const scope of scopes) granted.add(scope);
     },

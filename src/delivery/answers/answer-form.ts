@@ -36,6 +36,19 @@ export function listPrompts(texts: Texts, request: Request): Prompt[] {
   }
 }
 
+/** Lists everything that the task sent besides questions. */
+export function listValues(request: Request): { name: string; text: string; isMarkdown: boolean }[] {
+  const { input, message } = { input: {}, message: null, ...request.payload };
+  const markdown = request.kind === 'plan_requested' ? ['summary', 'plan'] : [];
+  const { questions: _asked, ...values } = { questions: [], ...input };
+  const sent = Object.entries(values).map(([name, value]) => ({
+    name,
+    text: typeof value === 'string' ? value : JSON.stringify(value, null, 2),
+    isMarkdown: markdown.includes(name),
+  }));
+  return message === null ? sent : [{ name: 'message', text: message, isMarkdown: true }];
+}
+
 /**
  * Reads an answer from the fields of the form. Does not check whether it fits the request, except that a plan needs exactly one
  * decision: `undefined` if it has not.

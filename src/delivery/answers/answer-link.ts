@@ -1,14 +1,11 @@
 import { hash } from 'node:crypto';
-import type { EncryptionKeys } from '../../config.ts';
+import type { Config, EncryptionKeys } from '../../config.ts';
 import { type AnswerLink, createLinkCipher } from '../../encryption/bound-cipher.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import type { Asked } from './give-answer.ts';
 
 /** The path of links to the answer page. */
 export const ANSWER_PATH = '/answer/{token}';
-
-/** For which requests mails have links: none, all but plans, or all. */
-export type LinkedRequests = 'off' | 'questions' | 'all';
 
 /** A link works for a week, if its request waits that long. */
 const LIFETIME_MS = 7 * 86_400_000;
@@ -20,7 +17,10 @@ export type AnswerLinks = ReturnType<typeof createAnswerLinks>;
  * Creates the maker of links. A token is encrypted, and so authenticated, with keys for this purpose only. It is bound to its
  * user, the request and everything shown of it, the address that it is sent to, and the last change of the contact.
  */
-export function createAnswerLinks(linked: LinkedRequests, keys: EncryptionKeys, publicUrl: string | null) {
+export function createAnswerLinks(
+  { publicUrl, delivery: { answerLinks: linked } }: Pick<Config, 'publicUrl' | 'delivery'>,
+  keys: EncryptionKeys,
+) {
   const cipher = createLinkCipher(keys);
   const allows = (kind: NotificationKind) =>
     linked === 'all' || (linked === 'questions' && kind !== 'plan_requested');

@@ -2,11 +2,10 @@ import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type Answer, findAnswerTime, findRequestState } from '../../notifications/answers/answer.ts';
 import type { Notification } from '../../notifications/notification.entity.ts';
-import { requirePayload } from '../../notifications/payload.ts';
 import { Html, html } from '../../pages/html.ts';
 import { renderMarkdown } from '../../pages/markdown.ts';
 import type { Time } from '../../values/time.ts';
-import { fieldsOf, listPrompts, type Prompt } from './answer-form.ts';
+import { fieldsOf, listPrompts, listValues, type Prompt } from './answer-form.ts';
 import type { Texts } from './answer-texts.ts';
 
 /** A page: its status, title and content. */
@@ -92,31 +91,18 @@ function renderAnswer(texts: Texts, answer: Answer): Html {
 }
 
 /** Renders everything that the task sent besides questions. What is Markdown is also shown as it was sent. */
-function renderContent(texts: Texts, { byTask, ...notification }: Notification): Html {
-  const section = (title: string, text: string) =>
-    html`<h2>${title}</h2><div class="text">${renderMarkdown(text, !byTask)}</div>`;
-  switch (notification.kind) {
-    case 'plan_requested': {
-      const { summary, plan, ...others } = requirePayload(notification, notification.kind).input;
-      return html`${section(texts('summary'), summary)}${section(texts('plan'), plan)}${renderValues(others)}
-        <details><summary>${texts('input')}</summary>${renderValues({ summary, plan })}</details>`;
-    }
-    case 'question_requested': {
-      const { questions: _asked, ...others } = requirePayload(notification, notification.kind).input;
-      return renderValues(others);
-    }
-    default: {
-      const { message } = requirePayload(notification, notification.kind);
-      return html`${message && section(texts('message'), message)}`;
-    }
-  }
+function renderContent(texts: Texts, notification: Notification): Html {
+  const values = listValues(notification);
+  const plain = (text: string) => html`<pre>${text}</pre>`;
+  const markdown = (text: string) =>
+    html`<div class="text">${renderMarkdown(text, !notification.byTask)}</div>`;
+  const sections = (render: typeof plain) =>
+    values.map(
+      ({ name, text, isMarkdown }) => html`<h2>${name}</h2>${isMarkdown ? render(text) : plain(text)}`,
+    );
+  return html`${sections(markdown)}
+    ${values.length > 0 && html`<details><summary>${texts('input')}</summary>${sections(plain)}</details>`}`;
 }
-
-const renderValues = (values: object): Html =>
-  html`${Object.entries(values).map(
-    ([name, value]) =>
-      html`<h2>${name}</h2><pre>${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre>`,
-  )}`;
 
 /** Of radio buttons, browsers require one of the group. A text without choices is required too. */
 function renderPrompt(
@@ -147,21 +133,15 @@ function renderPrompt(
 const style = `
   :root { color-scheme: light dark; --text: #1f2933; --muted: #52606d; --background: #fff; --box: #f1f4f7; --line: #7b8794; --button: #0b5cad; --alert: #a61b1b; }
   @media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --muted: #aeb8c2; --background: #14181d; --box: #1f252c; --line: #8794a1; --button: #1f6fbf; --alert: #ff9b9b; } }
-  * { box-sizing: border-box; }
-  body { margin: 0 auto; max-width: 44rem; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; color: var(--text); background: var(--background); }
-  h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.125rem; margin: 1.5rem 0 0.5rem; }
-  .text h1, .text h2, .text h3, .text h4, .text h5, .text h6 { font-size: 1rem; margin: 1rem 0 0.25rem; }
-  p, ul, ol, dl { margin: 0.5rem 0; } ul, ol { padding-left: 1.5rem; }
+  * { box-sizing: border-box; } body { margin: 0 auto; max-width: 44rem; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; color: var(--text); background: var(--background); }
+  h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.125rem; margin: 1.5rem 0 0.5rem; } .text :is(h1, h2, h3, h4, h5, h6) { font-size: 1rem; margin: 1rem 0 0.25rem; } p, ul, ol, dl { margin: 0.5rem 0; } ul, ol { padding-left: 1.5rem; }
   dl > div { display: flex; flex-wrap: wrap; gap: 0 0.75rem; margin-bottom: 0.25rem; } dt { color: var(--muted); min-width: 9.5rem; } dd { margin: 0; flex: 1 1 12rem; } dd > p { margin: 0; }
-  pre, blockquote { white-space: pre-wrap; margin: 0.5rem 0; padding: 0.5rem 0.75rem; background: var(--box); border-radius: 0.25rem; } pre, code { font: 0.875rem/1.5 ui-monospace, monospace; }
-  blockquote { white-space: normal; border-left: 3px solid var(--line); }
+  pre, blockquote { margin: 0.5rem 0; padding: 0.5rem 0.75rem; background: var(--box); border-radius: 0.25rem; } pre { white-space: pre-wrap; } pre, code { font: 0.875rem/1.5 ui-monospace, monospace; } blockquote { border-left: 3px solid var(--line); }
   table { border-collapse: collapse; } th, td { border: 1px solid var(--line); padding: 0.25rem 0.5rem; text-align: left; }
-  fieldset { margin: 1.5rem 0; padding: 0.75rem; border: 1px solid var(--line); border-radius: 0.375rem; min-width: 0; } legend { padding: 0 0.25rem; font-weight: 600; } legend.text { white-space: pre-wrap; }
-  .marked { border: 2px solid var(--alert); } [role="alert"], .marked > legend > strong { color: var(--alert); font-weight: 600; } .note, small { color: var(--muted); font-size: 0.875rem; }
-  .choice { display: flex; gap: 0.5rem; padding: 0.375rem 0; align-items: baseline; } .choice > span { flex: 1; min-width: 0; }
+  fieldset { margin: 1.5rem 0; padding: 0.75rem; border: 1px solid var(--line); border-radius: 0.375rem; min-width: 0; } legend { padding: 0 0.25rem; font-weight: 600; white-space: pre-wrap; } .note, small { color: var(--muted); font-size: 0.875rem; }
+  .marked { border: 2px solid var(--alert); } [role="alert"], .marked > legend > strong { color: var(--alert); font-weight: 600; } .choice { display: flex; gap: 0.5rem; padding: 0.375rem 0; align-items: baseline; } .choice > span { flex: 1; min-width: 0; }
   .field { display: block; margin-top: 0.75rem; } textarea { display: block; width: 100%; margin-top: 0.25rem; padding: 0.5rem; font: inherit; color: inherit; background: var(--background); border: 1px solid var(--line); border-radius: 0.25rem; }
-  button { padding: 0.625rem 1.25rem; border: 0; border-radius: 0.25rem; font: inherit; font-weight: 600; color: #fff; background: var(--button); cursor: pointer; }
-  a { color: inherit; } summary { cursor: pointer; } :focus-visible { outline: 3px solid var(--button); outline-offset: 2px; }
+  button { padding: 0.625rem 1.25rem; border: 0; border-radius: 0.25rem; font: inherit; font-weight: 600; color: #fff; background: var(--button); cursor: pointer; } a { color: inherit; } summary { cursor: pointer; } :focus-visible { outline: 3px solid var(--button); outline-offset: 2px; }
 `;
 
 /**
@@ -176,7 +156,7 @@ const headers = {
   'Content-Type': 'text/html; charset=utf-8',
 };
 
-const styleElement = Html.ofLibrary(`<style>${style}</style>`);
+const styleElement = new Html(`<style>${style}</style>`);
 
 /** Sends a page. `appUrl` is where the user can answer instead. */
 export function sendAnswerPage(
@@ -198,7 +178,7 @@ export function sendAnswerPage(
     ${appUrl !== null && html`<p><a href="${appUrl}" rel="noreferrer">${texts('open')}</a></p>`}</main>
   </body>
 </html>
-`.toString();
+`.text;
   response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(page) });
   response.end(page);
 }

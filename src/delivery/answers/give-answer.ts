@@ -1,9 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import type { Viewer } from '../../auth/viewer.ts';
 import type { RequestRecord, SharedContext } from '../../context.ts';
 import type { Database } from '../../database/database.ts';
 import { runStatement } from '../../database/statement.ts';
-import { NotFoundError } from '../../errors/gateway-errors.ts';
-import { audit } from '../../log.ts';
+import { InternalError, NotFoundError } from '../../errors/gateway-errors.ts';
+import { audit, logHiddenCause } from '../../log.ts';
 import type { AnswerVia } from '../../notifications/answers/answer.enums.ts';
 import type { GivenAnswer } from '../../notifications/answers/answer.ts';
 import { deriveAnswerId, hashRequest } from '../../notifications/answers/answer-key.ts';
@@ -29,9 +30,11 @@ export async function findAsked(database: Database, userId: string, id: string):
 /** Where an answer is given, and who gives it there. */
 export type Surface = { via: AnswerVia; person: string };
 
-/** What answering needs besides the request. */
-export type AnsweringContext = Pick<SharedContext, 'database' | 'announce' | 'outbox'> &
-  Pick<RequestRecord, 'log' | 'answered'>;
+/** What answering outside of the APIs needs. */
+export type AnsweringContext = Pick<SharedContext, 'database' | 'announce' | 'outbox' | 'quota' | 'readBody'>;
+
+/** A reply with the record that the first step of all requests has opened. */
+export type LoggedResponse = ServerResponse & { readonly locals: { readonly record: RequestRecord } };
 
 /**
  * Answers a request for its user, outside of the APIs. Nothing is stored if the notification is not the one that was shown, or
@@ -41,6 +44,7 @@ export type AnsweringContext = Pick<SharedContext, 'database' | 'announce' | 'ou
  */
 export async function giveAnswer(
   context: AnsweringContext,
+  { log, answered }: RequestRecord,
   { notification: { userId, id }, requestHash }: Asked,
   given: GivenAnswer,
   { via, person }: Surface,
@@ -53,8 +57,8 @@ export async function giveAnswer(
   const answerId = deriveAnswerId(via, person, requestHash, given);
   const result = await answerNotification(context, userId, { id, answerId, given, via, admit }, []);
   if (result.isNew) {
-    audit(context.log, 'notification.answered', userId, userId, { notification: id, via });
-    context.answered.push(id);
+    audit(log, 'notification.answered', userId, userId, { notification: id, via });
+    answered.push(id);
   }
   return result;
 }
@@ -74,10 +78,16 @@ export async function whilePatient<Result>(work: (signal: AbortSignal) => Promis
  * Charges a user for a request without a token, as a read.
  * @throws {RateLimitedError} if the user has sent too many
  */
-export async function chargeUser({ quota }: Pick<SharedContext, 'quota'>, userId: string): Promise<void> {
+export async function chargeUser({ quota }: AnsweringContext, userId: string): Promise<void> {
   const scopes: Viewer['scopes'] = new Set(['account:read']);
   const viewer: Viewer = { userId, scopes, isMember: false, expiresAt: 0, signedBy: '' };
   const charges = { admitted: 0, minimum: 1, isBlocked: false, onChange: () => undefined };
   quota.throwIfBlocked({ viewer, charges });
   await quota.chargeMinimum({ viewer, charges });
+}
+
+/** Logs and counts a failure of which the person sees only that nothing was stored. */
+export function logFailure(error: unknown, { log, failures }: RequestRecord): void {
+  failures.push({ code: 'INTERNAL_ERROR' });
+  logHiddenCause(log, error instanceof InternalError ? error : new InternalError(error));
 }

@@ -32,7 +32,7 @@ const MAX_REPLY_BYTES = 256 * 1024;
  * all methods accept JSON. Does not follow redirects, which would send the token to another address.
  */
 export async function callApi(
-  { apiUrl, token }: ChatConfig,
+  { apiUrl, token }: Pick<ChatConfig, 'apiUrl' | 'token'>,
   method: string,
   parameters: object,
   signal: AbortSignal,

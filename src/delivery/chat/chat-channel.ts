@@ -1,13 +1,15 @@
 import type { ChatConfig } from '../../config.ts';
 import { memberIdSchema } from '../../values/constraints.ts';
+import type { Asked } from '../answers/give-answer.ts';
 import type { Channel } from '../channel.ts';
 import { type AttemptOutcome, rejectMessage, rejectTarget } from '../outcome.ts';
 import { ACCOUNT_INACTIVE, callApi, classifyReply, parseReceipt } from './chat-api.ts';
+import { createBlocks } from './chat-blocks.ts';
 import { createMetadata, findMessage } from './chat-history.ts';
 import { formatMessage, formatSettledMessage } from './chat-text.ts';
 
-/** A user's member ID in the chat. */
-export type ChatTarget = { memberId: string };
+/** A user's member ID in the chat, and the request that the message is about, if it is about one. */
+export type ChatTarget = { memberId: string; asked?: Asked | undefined };
 
 const CONCURRENCY = 5;
 const CONCURRENCY_PER_USER = 4;
@@ -16,7 +18,7 @@ const ATTEMPT_MS = 20_000;
 /** Disables mentions by name and link previews. */
 const plain = { parse: 'none', link_names: false, unfurl_links: false, unfurl_media: false };
 
-/** Creates the channel that sends direct messages over Slack's Web API. */
+/** Creates the channel that sends direct messages over Slack's Web API. With a signing secret, requests have buttons. */
 export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
   const call = async (method: string, parameters: object, signal: AbortSignal): Promise<AttemptOutcome> =>
     classifyReply(await callApi(config, method, parameters, signal), Date.now());
@@ -44,21 +46,25 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     concurrencyPerProvider: CONCURRENCY,
     concurrencyPerUser: CONCURRENCY_PER_USER,
     attemptMs: ATTEMPT_MS,
-    async send(message, { memberId }, signal) {
+    async send(message, { memberId, asked }, signal) {
       // Version 0.2 accepted IDs of channels.
       if (!memberIdSchema.safeParse(memberId).success) return rejectTarget('ERR_NOT_A_MEMBER_ID');
       const metadata = createMetadata(message);
-      const parameters = { channel: memberId, text: formatMessage(message), metadata, ...plain };
+      const isOpen = config.signingSecret !== null && asked?.notification.requestState === 'open';
+      const blocks = isOpen ? createBlocks(message, asked) : undefined;
+      const parameters = { channel: memberId, text: formatMessage(message), blocks, metadata, ...plain };
       return callForMember('chat.postMessage', parameters, signal);
     },
     find: async (message, { memberId }, signal) =>
       memberId === '' ? undefined : findMessage(config, message, memberId, signal),
-    async update(message, _target, receipt, signal) {
+    async update(message, { asked }, receipt, signal) {
       const posted = parseReceipt(receipt);
       if (posted === undefined) {
         return rejectMessage(null);
       }
-      const parameters = { ...posted, text: formatSettledMessage(message), ...plain };
+      // An empty list removes the blocks.
+      const text = formatSettledMessage(message, asked?.notification);
+      const parameters = { ...posted, text, blocks: [], ...plain };
       const outcome = await callForMember('chat.update', parameters, signal);
       // The member may have left since the message was sent, or the user may have another member ID by now. A failed
       // update therefore does not suspend the current target.

@@ -1,4 +1,7 @@
+import { type Answer, findRequestState } from '../../notifications/answers/answer.ts';
+import type { Notification } from '../../notifications/notification.entity.ts';
 import { truncate } from '../../values/text.ts';
+import { textsIn } from '../answers/answer-texts.ts';
 import type { Message } from '../message.ts';
 
 /**
@@ -17,12 +20,33 @@ export function formatMessage(message: Message): string {
   ]);
 }
 
-/** Formats a message whose notification is settled. */
-export function formatSettledMessage(message: Message): string {
+/** Formats a message whose notification is settled. `request` is its request, if it has one. */
+export function formatSettledMessage(message: Message, request?: Notification): string {
   return join('\n\n', [
-    join('\n', [formatTitle(message.title), 'Done: this no longer needs your attention.']),
+    join('\n', [formatTitle(message.title), escapeText(describeSettled(request))]),
     join('\n', [formatTask(message), formatLink(message.url, 'Open')]),
   ]);
+}
+
+const texts = textsIn('en');
+
+/** Describes how a request was settled: the answer, who gave it and where, or that there is none. */
+export function describeSettled(request?: Notification): string {
+  const state = request && findRequestState(request);
+  if (state === undefined || state === 'open') return 'Done: this no longer needs your attention.';
+  if (!request?.answer) return `${texts(`state_${state}`)}. ${texts('undecided')}`;
+  const { by, via } = request.answer;
+  const given = truncate(describeAnswer(request.answer), MAX_CHARACTERS.request);
+  return `${texts('state_answered')}: ${given} (${join(', ', [by ?? '', texts(`via_${via}`)])})`;
+}
+
+function describeAnswer(answer: Answer): string {
+  if ('reply' in answer) return answer.reply.text;
+  if ('plan' in answer) return join(': ', [texts(answer.plan.decision), answer.plan.feedback ?? '']);
+  return join(
+    '; ',
+    answer.questions.map(({ labels, other }) => join(', ', [...labels, other ?? ''])),
+  );
 }
 
 function formatTitle(title: string): string {
@@ -58,7 +82,7 @@ function escapeText(text: string): string {
 }
 
 /** Escapes the characters that begin links and mentions. */
-function escapeControls(text: string): string {
+export function escapeControls(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 

@@ -3,29 +3,16 @@ import type { Notification } from '../notification.entity.ts';
 import type { AnswerVia } from './answer.enums.ts';
 import type { GivenAnswer } from './answer.ts';
 
-/** What identifies a request for ever, and all that its user is shown. None of it ever changes. */
-const boundProperties = [
-  'userId',
-  'id',
-  'createdAt',
-  'kind',
-  'taskId',
-  'taskName',
-  'projectId',
-  'projectName',
-  'byTask',
-  'title',
-  'payload',
-  'expiresAt',
-  'onExpiry',
-] as const satisfies readonly (keyof Notification)[];
-
 /**
- * Returns a hash of a request, base64url. It binds a link or a button to what was shown: if the notification is deleted, one
- * that is published with its ID has another hash, because it was created later.
+ * Returns a hash of what identifies a request for ever and of everything that its user is shown, base64url. It binds a link or a
+ * button to what was shown: if the notification is deleted, one that is published with its ID was created later.
  */
-export function hashRequest(notification: Notification): string {
-  return hash('sha256', JSON.stringify(boundProperties.map((name) => notification[name])), 'base64url');
+export function hashRequest(request: Notification): string {
+  const { userId, id, createdAt, kind, byTask, taskId, taskName, projectId, projectName } = request;
+  const { title, payload, expiresAt, onExpiry } = request;
+  const task = [byTask, taskId, taskName, projectId, projectName];
+  const bound = [userId, id, createdAt, kind, task, title, payload, expiresAt, onExpiry];
+  return hash('sha256', JSON.stringify(bound), 'base64url');
 }
 
 /**

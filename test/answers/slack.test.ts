@@ -1,0 +1,436 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createBlocks, createModal } from '../../src/delivery/chat/chat-blocks.ts';
+import type { Message } from '../../src/delivery/message.ts';
+import type { Notification } from '../../src/notifications/notification.entity.ts';
+import { showHidden } from '../../src/values/text.ts';
+import { arbitraryCharacter } from '../support/arbitrary-text.ts';
+import { findBlocksProblem, findModalProblem, listButtons, listTexts } from '../support/block-kit.ts';
+import type { ChatMessage } from '../support/chat-api.ts';
+import { eventually } from '../support/eventually.ts';
+import { dismiss } from '../support/inbox.ts';
+import { resolve } from '../support/records.ts';
+import { answer, answers, readNotification } from '../support/requests.ts';
+import {
+  click,
+  createSubmission,
+  interact,
+  lastModal,
+  memberOf,
+  publishInChat,
+  type SlackGateway,
+  startSlackGateway,
+} from '../support/slack.ts';
+
+let gateway: SlackGateway;
+beforeAll(async () => {
+  gateway = await startSlackGateway();
+});
+afterAll(() => gateway.close());
+
+const read = async (userId: string, id: string) => (await readNotification(gateway, userId, id)).request;
+const labelsOf = ({ blocks }: ChatMessage) => listButtons(blocks).map(({ text }) => text.text);
+const planOf = (input: object) => ({ payload: { planRequested: { toolId: 't', input } } });
+const questionsOf = (questions: object[], others = {}) => ({
+  payload: { questionRequested: { toolId: 't', input: { questions, ...others } } },
+});
+const told = (userId: string) =>
+  gateway.chat.ephemerals.filter(({ user }) => user === memberOf(userId)).map(({ text }) => text);
+
+describe('a plan', () => {
+  test('that fits is shown whole, and approved by its button', async () => {
+    const input = {
+      summary: 'In *short* <!channel>',
+      plan: '1. Do it\n```\ncode\n```',
+      files: ['a.ts'],
+      risk: 'none & all',
+    };
+    const { id, message } = await publishInChat(gateway, 'alice', 'plan_requested', planOf(input));
+    expect(listTexts(message.blocks).slice(1)).toEqual([
+      `summary:\n${input.summary}`,
+      `plan:\n${input.plan}`,
+      'files:\n[\n  "a.ts"\n]',
+      'risk:\nnone & all',
+    ]);
+    expect(labelsOf(message)).toEqual(['Approve', 'Request changes', 'Reject']);
+    expect(await click(gateway, message, 'Approve')).toEqual({ status: 200, body: undefined });
+    expect(await read('alice', id)).toMatchObject({
+      state: 'ANSWERED',
+      answer: { via: 'CHAT', by: 'alice', plan: { decision: 'APPROVE', feedback: null } },
+    });
+    const settled = 'Answered: Approve (alice, in the chat)';
+    await eventually(() => expect(told('alice')).toEqual([settled]));
+    // The message tells everyone who sees it.
+    await eventually(() => expect(message.updates.at(-1)).toContain(settled));
+    expect(message.blocks).toEqual([]);
+    const [line] = gateway.logLines().filter((text) => text.includes('"audit":"notification.answered"'));
+    expect(JSON.parse(line ?? '')).toMatchObject({ user: 'alice', notification: id, via: 'chat' });
+  });
+
+  test('is sent back with what should change, from a modal', async () => {
+    const { id, message } = await publishInChat(gateway, 'changes');
+    await click(gateway, message, 'Request changes');
+    const modal = lastModal(gateway);
+    expect(modal.blocks).toMatchObject([{ type: 'input', block_id: 'text-0', optional: false }]);
+    const { body } = await interact(gateway, createSubmission('changes', modal, { 'text-0': 'Test it' }));
+    expect(body).toMatchObject({
+      response_action: 'update',
+      view: { blocks: [{ text: { text: 'Answered: Request changes: Test it (changes, in the chat)' } }] },
+    });
+    expect(await read('changes', id)).toMatchObject({
+      answer: { via: 'CHAT', plan: { decision: 'REQUEST_CHANGES', feedback: 'Test it' } },
+    });
+  });
+
+  test.each([
+    ['its plan is too long', { summary: 's', plan: 'x'.repeat(3001) }],
+    ['its plan is too long when it is escaped', { summary: 's', plan: '&'.repeat(601) }],
+    ['another part is too long', { summary: 's', plan: 'p', diff: 'x'.repeat(3000) }],
+    [
+      'all of it is too long',
+      { summary: 's', plan: 'p', ...Object.fromEntries([1, 2, 3, 4, 5].map((n) => [n, 'x'.repeat(2900)])) },
+    ],
+    [
+      'it has too many parts',
+      { summary: 's', plan: 'p', ...Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`k${n}`, 1])) },
+    ],
+  ])('has only a link if %s', async (what, input) => {
+    const { message } = await publishInChat(
+      gateway,
+      what.replaceAll(' ', '-'),
+      'plan_requested',
+      planOf(input),
+    );
+    expect(listButtons(message.blocks)).toMatchObject([
+      { text: { text: 'Review' }, url: expect.stringContaining('https://app.example.com/inbox/') },
+    ]);
+    expect(
+      await interact(gateway, { ...clickOf(message), actions: [{ action_id: 'review' }] }),
+    ).toMatchObject({ status: 200 });
+  });
+});
+
+const clickOf = ({ memberId, channel, ts }: ChatMessage) => ({
+  type: 'block_actions',
+  user: { id: memberId },
+  team: { id: 'T0TEAM' },
+  trigger_id: 'none',
+  container: { channel_id: channel, message_ts: ts },
+});
+
+describe('a question', () => {
+  const long = (end: string) => `${'x'.repeat(80)}${end}`;
+  test.each<[what: string, questions: object[], labels: string[]]>([
+    [
+      'with few options',
+      [
+        {
+          question: 'Which?',
+          options: [
+            { label: 'A', description: 'a' },
+            { label: 'B', preview: 'b' },
+          ],
+        },
+      ],
+      ['A', 'B', 'Another answer'],
+    ],
+    [
+      'with long labels',
+      [{ question: 'Which?', options: [{ label: `a${long('')}` }, { label: `b${long('')}` }] }],
+      [`a${'x'.repeat(73)}…`, `b${'x'.repeat(73)}…`, 'Another answer'],
+    ],
+    [
+      'with labels that are equal when cut',
+      [{ question: 'Which?', options: [{ label: long('a') }, { label: long('b') }] }],
+      ['Review'],
+    ],
+    ['with a blank label', [{ question: 'Which?', options: [{ label: ' ' }, { label: 'b' }] }], ['Review']],
+    ['that does not fit', [{ question: 'x'.repeat(3000), options: [{ label: 'A' }] }], ['Review']],
+    [
+      'with six options',
+      [{ question: 'Which?', options: ['1', '2', '3', '4', '5', '6'].map((label) => ({ label })) }],
+      ['Answer'],
+    ],
+    [
+      'with several choices',
+      [{ question: 'Which?', options: [{ label: 'A' }], multiSelect: true }],
+      ['Answer'],
+    ],
+    ['without options', [{ question: 'Why?', options: [] }], ['Answer']],
+    [
+      'and another',
+      [
+        { question: 'Which?', options: [{ label: 'A' }] },
+        { question: 'Why?', options: [] },
+      ],
+      ['Answer'],
+    ],
+    ['that no modal can show', [{ question: 'x'.repeat(3001), options: [] }], ['Review']],
+    ['of 50', Array.from({ length: 50 }, () => ({ question: 'Why?', options: [] })), ['Answer']],
+    [
+      'of 50 with options',
+      Array.from({ length: 50 }, () => ({ question: 'Why?', options: [{ label: 'A' }] })),
+      ['Review'],
+    ],
+  ])('%s', async (what, questions, labels) => {
+    const userId = `asks-${what.replaceAll(' ', '-')}`;
+    const { message } = await publishInChat(gateway, userId, 'question_requested', questionsOf(questions));
+    expect(labelsOf(message)).toEqual(labels);
+    if (labels.length > 1) expect(listTexts(message.blocks).join('\n')).toContain('Which?');
+    if (labels[0] !== 'Answer') return;
+    const before = gateway.chat.modals.length;
+    await click(gateway, message, 'Answer');
+    expect(gateway.chat.modals).toHaveLength(before + 1);
+  });
+
+  test('is answered by the button of an option, and otherwise from a modal', async () => {
+    const asked = questionsOf([{ question: 'Which?', options: [{ label: 'A' }, { label: 'B' }] }], {
+      context: 'More',
+    });
+    const first = await publishInChat(gateway, 'buttons', 'question_requested', asked);
+    expect(listTexts(first.message.blocks).slice(1)).toEqual([
+      'Which?\n\n1. A\n\n2. B\n\n3. Another answer',
+      'context:\nMore',
+    ]);
+    await click(gateway, first.message, 'B');
+    expect(await read('buttons', first.id)).toMatchObject({
+      answer: { via: 'CHAT', questions: [{ options: [1], labels: ['B'], other: null }] },
+    });
+
+    const second = await publishInChat(gateway, 'buttons', 'question_requested', asked);
+    await click(gateway, second.message, 'Another answer');
+    const modal = lastModal(gateway);
+    const send = async (entries: Record<string, string>) =>
+      (await interact(gateway, createSubmission('buttons', modal, entries))).body;
+    expect(await send({ 'choice-0': '0', 'text-0': 'C' })).toMatchObject({
+      response_action: 'errors',
+      errors: { 'text-0': expect.stringContaining('Not stored') },
+    });
+    expect((await read('buttons', second.id)).state).toBe('OPEN');
+    expect(await send({ 'choice-0': '2', 'text-0': 'C' })).toMatchObject({ response_action: 'update' });
+    expect(await read('buttons', second.id)).toMatchObject({
+      answer: { questions: [{ options: [], other: 'C' }] },
+    });
+  });
+
+  test('of several is answered from one modal with all of them', async () => {
+    const options = Array.from({ length: 12 }, (_, index) => ({ label: `O${index}`, description: 'd' }));
+    const asked = questionsOf([
+      { question: 'One?', options: options.slice(0, 2) },
+      { question: 'Some?', options: options.slice(0, 3), multiSelect: true },
+      { question: 'Of many?', options },
+      { question: 'Some of many?', options, multiSelect: true },
+      { question: 'Why?', options: [] },
+    ]);
+    const { id, message } = await publishInChat(gateway, 'modal', 'question_requested', asked);
+    await click(gateway, message, 'Answer');
+    const modal = lastModal(gateway);
+    expect(listTexts(modal.blocks)[0]).toBe('One?\n\n1. O0\nd\n\n2. O1\nd\n\n3. Another answer');
+    const entries = {
+      'choice-0': '1',
+      'choice-1': ['2', '0'],
+      'text-1': 'E',
+      'choice-2': '11',
+      'choice-3': ['5'],
+      'text-4': 'So',
+    };
+    await interact(gateway, createSubmission('modal', modal, entries));
+    const { answer: stored } = await read('modal', id);
+    expect(
+      stored.questions.map(({ options, other }: { options: number[]; other: string }) => [options, other]),
+    ).toEqual([
+      [[1], null],
+      [[0, 2], 'E'],
+      [[11], null],
+      [[5], null],
+      [[], 'So'],
+    ]);
+  });
+});
+
+test('a reply is given from a modal', async () => {
+  const { id, message } = await publishInChat(gateway, 'replies', 'task_response_ready');
+  await click(gateway, message, 'Answer');
+  await interact(gateway, createSubmission('replies', lastModal(gateway), { 'text-0': 'Go on' }));
+  expect(await read('replies', id)).toMatchObject({ answer: { via: 'CHAT', reply: { text: 'Go on' } } });
+});
+
+test('a repeated click joins, and another one is told the winner', async () => {
+  const { id, message } = await publishInChat(gateway, 'repeats');
+  const old = { ...message, blocks: message.blocks };
+  for (const label of ['Approve', 'Approve', 'Reject']) await click(gateway, old, label);
+  const winner = 'Answered: Approve (repeats, in the chat)';
+  await eventually(() =>
+    expect(told('repeats')).toEqual([winner, winner, `Not stored: this was settled before. ${winner}`]),
+  );
+  expect(await read('repeats', id)).toMatchObject({ answer: { plan: { decision: 'APPROVE' } } });
+});
+
+test.each<
+  [
+    what: string,
+    input: Record<string, unknown>,
+    settle: (userId: string, id: string) => Promise<unknown>,
+    text: string,
+  ]
+>([
+  [
+    'answered in an app',
+    {},
+    (userId, id) => answer(gateway, userId, { id, ...answers.reject }),
+    'Answered: Reject: Too large (',
+  ],
+  [
+    'expired',
+    { expiresInSeconds: 2 },
+    async () => undefined,
+    'Expired without an answer. Nobody approved or refused anything.',
+  ],
+  [
+    'expired with a default',
+    { expiresInSeconds: 2, onExpiry: { plan: { decision: 'APPROVE' } } },
+    async () => undefined,
+    'Answered: Approve (automatically, when the time is up)',
+  ],
+  [
+    'withdrawn',
+    { task: { id: 'gone', projectId: 'p' } },
+    (userId) => resolve(gateway, userId, 'gone'),
+    'Withdrawn: the task needs no answer. Nobody',
+  ],
+  [
+    'dismissed',
+    {},
+    (userId, id) => dismiss(gateway, userId, [id]),
+    'Done: this no longer needs your attention.',
+  ],
+])('a message shows that its request was %s', async (what, input, settle, text) => {
+  const userId = `late-${what.replaceAll(' ', '-')}`;
+  const { id, message } = await publishInChat(gateway, userId, 'plan_requested', input);
+  const old = { ...message, blocks: message.blocks };
+  await settle(userId, id);
+  await eventually(() => expect(message.updates.at(-1)).toContain(text));
+  expect(message.blocks).toEqual([]);
+  await click(gateway, old, 'Approve');
+  // A dismissed request is still open.
+  if (what !== 'dismissed')
+    await eventually(() =>
+      expect(told(userId)).toEqual([expect.stringContaining(`settled before. ${text}`)]),
+    );
+});
+
+describe('blocks and modals', () => {
+  const anyText = fc.oneof(
+    fc.string({ unit: arbitraryCharacter, maxLength: 200 }),
+    fc
+      .array(fc.constantFrom('<!channel>', '&', '\u202e', '\0', '\n', '😀', 'x'.repeat(700), ' '), {
+        maxLength: 6,
+      })
+      .map((parts) => parts.join('')),
+  );
+  const anyOption = fc.record({
+    label: anyText,
+    description: anyText,
+    preview: fc.option(anyText, { nil: undefined }),
+  });
+  const anyQuestion = fc.record({
+    question: anyText,
+    options: fc.array(anyOption, { maxLength: 12 }),
+    multiSelect: fc.boolean(),
+  });
+  const anyContent = fc.oneof(
+    fc.record({
+      kind: fc.constant('plan_requested' as const),
+      payload: fc.record({
+        toolId: fc.constant('t'),
+        input: fc.record({ summary: anyText, plan: anyText, more: anyText }),
+      }),
+    }),
+    fc.record({
+      kind: fc.constant('question_requested' as const),
+      payload: fc.record({
+        toolId: fc.constant('t'),
+        input: fc.record({ questions: fc.array(anyQuestion, { maxLength: 4 }), more: anyText }),
+      }),
+    }),
+  );
+  const message: Message = {
+    userId: 'alice',
+    notificationId: 'n',
+    kind: 'plan_requested',
+    title: 'A title',
+    request: 'A plan needs your approval.',
+    details: 'd',
+    questions: [],
+    taskName: null,
+    projectName: null,
+    occurredAt: '2026-05-04T10:00:00.000Z',
+    expiresAt: '2026-05-05T10:00:00.000Z',
+    url: 'https://app.example.com/inbox/n',
+  };
+
+  test('keep the limits of Slack, and a button answers only where everything is shown', () => {
+    fc.assert(
+      fc.property(
+        anyContent,
+        fc.string({ maxLength: 255 }),
+        fc.boolean(),
+        ({ kind, payload }, id, byTask) => {
+          const notification: Notification = {
+            userId: 'alice',
+            id,
+            kind,
+            payload,
+            byTask,
+            title: 'A title',
+            taskId: 't',
+            projectId: 'p',
+            taskName: null,
+            projectName: null,
+            projectRepoUrl: null,
+            workspaceId: null,
+            previewText: null,
+            prUrl: null,
+            revision: 1,
+            status: 'active',
+            resolution: null,
+            toolId: 't',
+            skippedChannels: 0,
+            slot: '',
+            requestState: 'open',
+            expiresAt: null,
+            expiresInSeconds: null,
+            onExpiry: null,
+            answer: null,
+            receipt: null,
+            occurredAt: message.occurredAt,
+            createdAt: message.occurredAt,
+            updatedAt: message.occurredAt,
+            resolvedAt: null,
+            dismissedAt: null,
+          };
+          const blocks =
+            createBlocks(message, { notification, requestHash: 'x'.repeat(43), contact: undefined }) ??
+            expect.unreachable();
+          const sent: object[] = JSON.parse(JSON.stringify(blocks));
+          expect(findBlocksProblem(sent, 50)).toBeUndefined();
+          const modal = createModal(notification, 'x'.repeat(2000));
+          if (modal) expect(findModalProblem(JSON.parse(JSON.stringify(modal)))).toBeUndefined();
+          if (!listButtons(sent).some(({ action_id }) => action_id.startsWith('answer'))) return;
+          const shown = listTexts(sent).join('\n');
+          expect(shown).not.toContain('\u202e');
+          const wanted =
+            'plan' in payload.input
+              ? [payload.input.summary, payload.input.plan, payload.input.more]
+              : payload.input.questions.flatMap(({ question, options }) => [
+                  question,
+                  ...options.flatMap(({ label, description }) => [label, description]),
+                ]);
+          const strip = (text: string) => showHidden(text).replaceAll(/\s/g, '');
+          if (!byTask) for (const text of wanted) expect(strip(shown)).toContain(strip(text));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
