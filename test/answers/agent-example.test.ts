@@ -5,7 +5,6 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
-import { asMember } from '../support/records.ts';
 import { signTaskToken } from '../support/tokens.ts';
 
 test('the example of an agent publishes a plan, gets "request changes", publishes again, and gets "approve"', async () => {
@@ -25,11 +24,9 @@ test('the example of an agent publishes a plan, gets "request changes", publishe
 
   const answer = async (number: number, plan: object) => {
     const id = `task%2F1:plan-${number}`;
-    const query = `mutation ($input: AnswerNotificationInput!) { answerNotification(input: $input) { __typename } }`;
-    const input = { id, answerId: `answer-${number}`, plan };
     return eventually(async () => {
-      const { answerNotification } = await asMember(gateway, 'alice', query, { input });
-      expect(answerNotification.__typename).toBe('AnswerStored');
+      const result = await gateway.as('alice').answer({ id, answerId: `answer-${number}`, plan });
+      expect(result.__typename).toBe('AnswerStored');
     });
   };
   await answer(1, { decision: 'REQUEST_CHANGES', feedback: 'Keep the session copy for a week' });
@@ -39,9 +36,7 @@ test('the example of an agent publishes a plan, gets "request changes", publishe
   expect(await output).toBe(
     'Plan 1: REQUEST_CHANGES: Keep the session copy for a week\nPlan 2: APPROVE\nCarrying out the plan.\n',
   );
-  const query = `{ notifications { nodes { ... on PlanRequestedNotification { id status payload { plan }
-    request { state receipt { outcome } } } } } }`;
-  const { nodes } = (await asMember(gateway, 'alice', query)).notifications;
+  const { nodes } = await gateway.as('alice').notifications();
   const accepted = { status: 'RESOLVED', request: { state: 'ANSWERED', receipt: { outcome: 'ACCEPTED' } } };
   expect(nodes).toMatchObject([
     { ...accepted, id: 'task%2F1:plan-2', payload: { plan: expect.stringContaining('3. Keep the session') } },

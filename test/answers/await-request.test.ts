@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { graphql } from '../support/client.ts';
+import { refused, type Who } from '../support/as.ts';
 import { startEditingProxy } from '../support/editing-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
-import { asPlatform, deleteUser, publish, resolve } from '../support/records.ts';
-import { answer, answers, awaitRequest, makeExpired, sendAwait } from '../support/requests.ts';
+import { deleteUser, publish, resolve } from '../support/records.ts';
+import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
 import { platform, signTaskToken, signToken } from '../support/tokens.ts';
 
 /** A wait that no test lets end by time. */
@@ -25,9 +25,9 @@ afterAll(() => other.close());
 const countWaiting = async (at: TestGateway) => (await scrape(at)).sum('gateway_live_subscribers');
 
 /** Starts a wait, and resolves when the gateway waits. */
-async function startWait(userId: string, id: string, at = gateway, token?: string) {
+async function startWait(userId: string, id: string, at = gateway, who: Who = platform) {
   const before = (await countWaiting(at)) ?? 0;
-  const reply = sendAwait(at, userId, id, LONG, token);
+  const reply = at.as(who).request({ userId, notificationId: id, waitSeconds: LONG });
   await eventually(async () => expect(await countWaiting(at)).toBe(before + 1));
   return { reply };
 }
@@ -70,7 +70,7 @@ describe('request', () => {
 
     await settle(userId, id, 'task');
 
-    expect((await reply).data.request).toMatchObject(expected);
+    expect(await reply).toMatchObject(expected);
   });
 
   test('keeps waiting while other notifications change, and while it is dismissed', async () => {
@@ -86,7 +86,7 @@ describe('request', () => {
     expect(isSettled).toBe(false);
 
     await answer(other, 'patient', { id, ...answers.reject });
-    expect((await reply).data.request).toMatchObject({
+    expect(await reply).toMatchObject({
       state: 'ANSWERED',
       answer: { plan: { decision: 'REJECT' } },
     });
@@ -122,15 +122,14 @@ describe('request', () => {
   test('is NOT_FOUND for an unknown notification, one without a request, and one that is deleted', async () => {
     const { id } = await publish(gateway, 'lost');
     const failed = await publish(gateway, 'lost', 'task_failed');
-    for (const given of ['unknown', failed.id]) {
-      const { errors } = await sendAwait(gateway, 'lost', given, LONG);
-      expect(errors[0].extensions.code).toBe('NOT_FOUND');
-    }
+    for (const given of ['unknown', failed.id])
+      await expect(awaitRequest(gateway, 'lost', given, LONG)).rejects.toMatchObject(refused('NOT_FOUND'));
     const { reply } = await startWait('lost', id);
+    const refusal = expect(reply).rejects.toMatchObject(refused('NOT_FOUND'));
 
     await deleteUser(other, 'lost');
 
-    expect((await reply).errors[0].extensions.code).toBe('NOT_FOUND');
+    await refusal;
   });
 
   test('finds a change whose announcement was lost', async () => {
@@ -149,7 +148,7 @@ describe('request', () => {
 
     await answer(silent, 'silent', { id, ...answers.approve });
 
-    expect((await reply).data.request.state).toBe('ANSWERED');
+    expect((await reply).state).toBe('ANSWERED');
     await Promise.all([silent.close(), sweeping.close()]);
     await proxy.close();
   });
@@ -163,18 +162,19 @@ describe('a wait', () => {
 
     await stopping.close();
 
-    expect((await reply).data.request.state).toBe('OPEN');
+    expect((await reply).state).toBe('OPEN');
   });
 
   test('ends with UNAUTHENTICATED when the token expires', async () => {
     const { id } = await publish(gateway, 'expiring');
     const exp = Math.ceil(Date.now() / 1000) + 2;
-    const token = await signToken({ sub: 'service', scope: 'platform:notifications', exp });
+    const service = gateway.as(() => signToken({ sub: 'service', scope: 'platform:notifications', exp }));
 
-    const { errors } = await sendAwait(gateway, 'expiring', id, LONG, token);
+    await expect(
+      service.request({ userId: 'expiring', notificationId: id, waitSeconds: LONG }),
+    ).rejects.toMatchObject(refused('UNAUTHENTICATED'));
 
     expect(Date.now()).toBeGreaterThanOrEqual(exp * 1000);
-    expect(errors[0].extensions.code).toBe('UNAUTHENTICATED');
   });
 
   test('ends when the caller disconnects', async () => {
@@ -207,7 +207,7 @@ describe('a wait', () => {
         request(userId: "u", notificationId: "n", waitSeconds: 1) { state } platform { __typename } }`,
     ],
   ])('is rejected beside %s', async (_what, query) => {
-    const { errors } = await graphql(gateway, query, {}, { token: await platform() });
+    const { errors } = await gateway.as(platform).graphql(query);
 
     expect(errors[0].extensions).toEqual({
       code: 'VALIDATION_FAILED',
@@ -221,20 +221,17 @@ describe('a wait', () => {
     });
   });
 
-  test.each([-1, 56])('of %s seconds is rejected', async (seconds) => {
-    const { errors } = await sendAwait(gateway, 'u', 'n', seconds);
-
-    expect(errors[0].extensions).toMatchObject({
-      code: 'VALIDATION_FAILED',
-      errors: [{ location: 'waitSeconds', value: seconds }],
-    });
+  test.each([-1, 56])('of %s seconds is refused', async (seconds) => {
+    await expect(awaitRequest(gateway, 'u', 'n', seconds)).rejects.toMatchObject(
+      refused('VALIDATION_FAILED', 'waitSeconds'),
+    );
   });
 
   test('several reads of one operation need no wait', async () => {
     const { id } = await publish(gateway, 'several');
     const read = `request(userId: "several", notificationId: "${id}") { state }`;
 
-    const data = await asPlatform(gateway, `{ a: ${read} b: ${read} }`);
+    const { data } = await gateway.as(platform).graphql(`{ a: ${read} b: ${read} }`);
 
     expect(data).toEqual({ a: { state: 'OPEN' }, b: { state: 'OPEN' } });
   });
@@ -245,8 +242,7 @@ describe('a wait', () => {
     const ids = await Promise.all(
       Array.from({ length: count }, async () => (await publish(gateway, 'many')).id),
     );
-    const token = await platform('platform:notifications');
-    const replies = ids.map((id) => sendAwait(busy, 'many', id, LONG, token));
+    const replies = ids.map((id) => awaitRequest(busy, 'many', id, LONG));
     await eventually(async () => expect(await countWaiting(busy)).toBe(count));
 
     const used = async () =>
@@ -256,20 +252,22 @@ describe('a wait', () => {
     await publish(busy, 'many', 'task_failed');
 
     for (const id of ids) await answer(busy, 'many', { id, answerId: id, ...answers.approve });
-    for (const [index, { data }] of (await Promise.all(replies)).entries())
-      expect(data.request).toMatchObject({ state: 'ANSWERED', answer: { answerId: ids[index] } });
+    for (const [index, request] of (await Promise.all(replies)).entries())
+      expect(request).toMatchObject({ state: 'ANSWERED', answer: { answerId: ids[index] } });
     expect(await countWaiting(busy)).toBe(0);
     await busy.close();
   });
 
   test('of a task token is for its own task', async () => {
     const { id } = await publish(gateway, 'runner', 'plan_requested', { task: { id: 't', projectId: 'p' } });
-    const refused = await sendAwait(gateway, 'runner', id, LONG, await signTaskToken('runner', 'another'));
-    expect(refused.errors[0].extensions.code).toBe('NOT_FOUND');
-    const { reply } = await startWait('runner', id, gateway, await signTaskToken('runner', 't'));
+    const another = gateway.as(() => signTaskToken('runner', 'another'));
+    await expect(another.request({ userId: 'runner', notificationId: id })).rejects.toMatchObject(
+      refused('NOT_FOUND'),
+    );
+    const { reply } = await startWait('runner', id, gateway, () => signTaskToken('runner', 't'));
 
     await answer(gateway, 'runner', { id, ...answers.approve });
 
-    expect((await reply).data.request).toMatchObject({ state: 'ANSWERED' });
+    expect(await reply).toMatchObject({ state: 'ANSWERED' });
   });
 });

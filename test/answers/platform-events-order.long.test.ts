@@ -1,12 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAs } from '../support/as.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { checkFeed } from '../support/feed-workload.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { followFeed, latestCursor, readWholeFeed, takeEvent } from '../support/platform-feed.ts';
 import { startGatewayProcess } from '../support/process.ts';
-import { asMember, deleteUser } from '../support/records.ts';
+import { deleteUser } from '../support/records.ts';
 
 /* The order of the platform feed while transactions commit out of order and gateways are killed. */
 
@@ -23,12 +24,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-const store = (userId: string, of: { address: string } = gateway) =>
-  asMember(
-    of,
-    userId,
-    'mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) { __typename } }',
-  );
+const store = (userId: string, at: { address: string } = gateway) =>
+  createAs(at)(userId).connectEditor({ accessToken: 'a', refreshToken: 'r' });
 
 async function begin(): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: database.url });

@@ -51,12 +51,12 @@ async function measure(client: pg.Client, statements: readonly Statement[]): Pro
   return Math.max(...plans.map((plan) => countScanned(plan, 'platform_event')));
 }
 
-test.each([
+test.each<[what: string, selection: Selection, maximum: number]>([
   ['the first page', {}, 100],
   ['the first page of a type', { types: ['USER_DELETED'] }, SCAN_LIMIT],
   ['a later page', { after: 30_000, first: 5 }, 5],
   ['a later page of a type', { after: 30_000, types: ['USER_DELETED'] }, SCAN_LIMIT],
-])('%s scans a limited number of events', async (_what, { after, ...selection }: Selection, maximum) => {
+])('%s scans a limited number of events', async (_what, { after, ...selection }, maximum) => {
   const { epoch } = parseEventCursor(await latestCursor(gateway), []);
   const cursor = after === undefined ? undefined : formatEventCursor({ epoch, revision: after });
   const statements = await recordStatements(() => readFeedPage(gateway, { ...selection, after: cursor }));
@@ -64,7 +64,7 @@ test.each([
   expect(await measure(short, statements.filter(isOfFeed))).toBeLessThanOrEqual(maximum);
 });
 
-type Selection = { after?: number; first?: number; types?: readonly string[] };
+type Selection = { after?: number; first?: number; types?: readonly ['USER_DELETED'] };
 
 test('giving positions scans only events without one', async () => {
   const { sql } = gateway.database;

@@ -1,18 +1,16 @@
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { SCAN_LIMIT } from '../../src/platform-feed/read-feed.ts';
 import { deleteOldEvents } from '../../src/platform-feed/retention.ts';
 import { formatEventCursor, parseEventCursor } from '../../src/revisions/event-cursor.ts';
 import { toTime } from '../../src/values/time.ts';
+import { conflict, refused } from '../support/as.ts';
 import { type ChatApi, startChatApi } from '../support/chat-api.ts';
-import { graphql } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import {
-  FEED_QUERY,
   FEED_SUBSCRIPTION,
   followFeed,
   latestCursor,
@@ -20,7 +18,7 @@ import {
   readWholeFeed,
   takeEvent,
 } from '../support/platform-feed.ts';
-import { asMember, asPlatform, credentialVersion, deleteUser, publish } from '../support/records.ts';
+import { credentialVersion, deleteUser, publish } from '../support/records.ts';
 import { subscribe } from '../support/sse.ts';
 import { member, platform } from '../support/tokens.ts';
 
@@ -42,30 +40,14 @@ afterAll(async () => {
   await chat.close();
 });
 
-const store = (userId: string, accessToken = 'access', of = gateway) =>
-  asMember(
-    of,
-    userId,
-    'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }',
-    { input: { accessToken, refreshToken: 'refresh' } },
-  );
-
-const disconnect = (userId: string) =>
-  asMember(gateway, userId, 'mutation { deleteEditorAuth { __typename } }');
-
-const reportFailure = (userId: string, version: string) =>
-  asPlatform(
-    gateway,
-    'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { applied } }',
-    { input: { userId, version, reason: 'TOKEN_REVOKED' } },
-  );
-
+const store = (userId: string) =>
+  gateway.as(userId).connectEditor({ accessToken: 'access', refreshToken: 'refresh' });
 const refresh = async (userId: string, version: string): Promise<string> => {
-  const query =
-    'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';
-  const input = { userId, version, accessToken: `after ${version}`.replace(' ', '-'), refreshToken: 'next' };
-  return (await asPlatform(gateway, query, { input })).refreshEditorCredential.version;
+  const accessToken = `after-${version}`;
+  return gateway.as(platform).refreshCredential({ userId, version, accessToken, refreshToken: 'next' });
 };
+const reportFailure = (userId: string, version: string) =>
+  gateway.as(platform).reportEditorFailure({ userId, version, reason: 'TOKEN_REVOKED' });
 
 /** Waits until every event has a position. */
 const settle = () =>
@@ -101,8 +83,7 @@ describe('a change writes an event', () => {
     await reportFailure('alice', first);
     await reportFailure('alice', second);
     await reportFailure('alice', second);
-    await disconnect('alice');
-    await disconnect('alice');
+    for (const _ of ['once', 'again']) await gateway.as('alice').disconnectEditor();
 
     const events = await eventsOf('alice');
 
@@ -155,16 +136,7 @@ describe('a change writes an event', () => {
 
   test('only if it is committed', async () => {
     await store('dora');
-    await expect(refresh('dora', 'outdated')).rejects.toThrow('CONFLICT');
-    const conflict = new pg.Client({ connectionString: database.url });
-    await conflict.connect();
-    await conflict.query('begin');
-    await conflict.query(
-      `insert into platform_event (user_id, type, at) values ('dora', 'user.deleted', now())`,
-    );
-    await conflict.query('rollback');
-    await conflict.end();
-
+    await expect(refresh('dora', 'outdated')).rejects.toMatchObject(conflict('STALE_VERSION'));
     expect((await eventsOf('dora')).map(({ type }) => type)).toEqual(['EDITOR_CREDENTIAL_STORED']);
   });
 });
@@ -224,19 +196,15 @@ describe('a page', () => {
     ]);
   });
 
-  test.each([0, 1001, -1])('of %d events is rejected', async (first) => {
-    const { errors } = await graphql(gateway, FEED_QUERY, { first }, { token: await platform() });
-
-    expect(errors[0].extensions).toMatchObject({
-      code: 'VALIDATION_FAILED',
-      errors: [{ location: 'first', value: first }],
-    });
+  test.each([0, 1001, -1])('of %d events is refused', async (first) => {
+    await expect(gateway.as(platform).platformEvents({ first })).rejects.toMatchObject(
+      refused('VALIDATION_FAILED', 'first'),
+    );
   });
 });
 
 describe('a cursor', () => {
-  const request = async (after: string) =>
-    (await graphql(gateway, FEED_QUERY, { after }, { token: await platform() })).errors[0]?.extensions;
+  const request = (after: string) => readFeedPage(gateway, { after }).catch((refusal) => refusal);
   const open = async (after: string) =>
     (await subscribe(gateway, FEED_SUBSCRIPTION, { after }, { token: await platform() })).errors[0]
       ?.extensions;

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type GraphQLReply, graphql } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
-import { asMember, asPlatform, deleteUser } from '../support/records.ts';
+import { notification } from '../support/records.ts';
 import {
   type Command,
   commands,
@@ -14,8 +13,8 @@ import {
   deletion,
   RequestModel,
 } from '../support/request-model.ts';
-import { acknowledge, currentRevision, listEvents, makeExpired, sendAnswer } from '../support/requests.ts';
-import { member } from '../support/tokens.ts';
+import { currentRevision, listEvents, makeExpired } from '../support/requests.ts';
+import { platform } from '../support/tokens.ts';
 
 /* Two gateways on one database, of which any runs a change. Their sweeps store the expiries that no change stores. */
 
@@ -60,130 +59,86 @@ const toPayload = ({ kind, tool }: Draft) =>
 
 const toTime = (minute: number) => `2026-01-01T00:0${minute}:00.000Z`;
 
-/** Publishes a draft, and returns whether it was created. */
-async function publish(gateway: TestGateway, userId: string, draft: Draft): Promise<boolean> {
-  const { id, task, kind, scope, minute, expiry } = draft;
-  const data = await asPlatform(
-    gateway,
-    'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }',
-    {
-      input: {
-        userId,
-        id,
-        task: { id: `task-${task}`, projectId: 'project' },
-        title: 'A title',
-        payload: toPayload(draft),
-        occurredAt: toTime(minute),
-        supersedes: scope,
-        ...(expiry !== 'none' && { expiresInSeconds: 1000 }),
-        ...(expiry === 'default' && { onExpiry: contents[kind][DEFAULT_CONTENT] }),
-      },
-    },
-  );
-  return data.publishNotification.created;
-}
+const toInput = (userId: string, draft: Draft) =>
+  notification(userId, draft.kind, {
+    id: draft.id,
+    task: { id: `task-${draft.task}`, projectId: 'project' },
+    payload: toPayload(draft),
+    occurredAt: toTime(draft.minute),
+    supersedes: draft.scope,
+    ...(draft.expiry !== 'none' && { expiresInSeconds: 1000 }),
+    ...(draft.expiry === 'default' && { onExpiry: contents[draft.kind][DEFAULT_CONTENT] }),
+  });
 
-async function resolve(gateway: TestGateway, userId: string, selection: object, reason: string) {
-  await asPlatform(
-    gateway,
-    'mutation ($input: ResolveNotificationsInput!) { resolveNotifications(input: $input) { __typename } }',
-    { input: { userId, reason, ...selection } },
-  );
-}
+/** The drafts of a user. */
+class Drafts {
+  readonly #all: Draft[] = [];
 
-const codeOf = ({ errors }: GraphQLReply) => String(errors[0]?.extensions.code);
-
-/** Sends the changes of a user, and remembers what was published. */
-class Caller {
-  readonly drafts: Draft[] = [];
-  readonly userId: string;
-
-  constructor(userId: string) {
-    this.userId = userId;
-  }
-
-  draft(command: Extract<Command, { type: 'publish' }>): Draft {
-    const { type, ...draft } = command;
-    const added = { ...draft, id: `n-${String(this.drafts.length).padStart(3, '0')}` };
-    this.drafts.push(added);
-    return added;
-  }
-
-  pick(index: number): Draft | undefined {
-    return this.drafts[index % Math.max(1, this.drafts.length)];
-  }
-
-  /** Answers, and returns the result or the code of the error. */
-  async answer(gateway: TestGateway, { id, kind }: Draft, answerId: string, content: 0 | 1) {
-    const reply = await sendAnswer(gateway, this.userId, { id, answerId, ...contents[kind][content] });
-    const result = reply.data?.answerNotification;
-    if (!result) return { outcome: codeOf(reply), winner: null };
-    const outcome = result.__typename === 'AnswerStored' ? 'AnswerStored' : `AlreadySettled ${result.state}`;
-    return { outcome, winner: result.answer };
-  }
-
-  /** Acknowledges, and returns the receipt or the code of the error. */
-  async acknowledge(gateway: TestGateway, { id }: Draft, outcome: string): Promise<string> {
-    const reply = await acknowledge(gateway, this.userId, id, outcome);
-    return reply.data?.acknowledgeAnswer?.notification.request.receipt.outcome ?? codeOf(reply);
-  }
-
-  async restore(gateway: TestGateway, { id }: Draft): Promise<void> {
-    const query = 'mutation ($id: ID!) { restoreNotification(input: { id: $id }) { __typename } }';
-    const reply = await graphql(gateway, query, { id }, { token: await member(this.userId) });
-    if (reply.errors.length > 0) expect(codeOf(reply)).toBe('NOT_FOUND');
+  /** Returns the draft that a command is about, if any. */
+  of(command: Command): Draft | undefined {
+    if (command.type === 'publish') {
+      const { type, ...draft } = command;
+      const added = { ...draft, id: `n-${String(this.#all.length).padStart(3, '0')}` };
+      this.#all.push(added);
+      return added;
+    }
+    return 'pick' in command ? this.#all[command.pick % Math.max(1, this.#all.length)] : undefined;
   }
 }
 
-/** Runs a change at a gateway and in the model, and compares their results. */
-async function runBoth(caller: Caller, model: RequestModel, command: Command, gateway: TestGateway) {
-  const { userId } = caller;
-  if (command.type === 'publish') {
-    const draft = caller.draft(command);
-    return expect(await publish(gateway, userId, draft)).toBe(model.publish(draft));
+const codeOf = (error: unknown) => String(Reflect.get(Object(error), 'code'));
+
+/** Runs a change of a user, and returns its result or the code of its refusal, and what it was told about the answer. */
+async function run(
+  userId: string,
+  command: Command,
+  draft: Draft | undefined,
+  gateway: TestGateway,
+): Promise<{ result?: unknown; winner?: { answerId: string | null; answeredAt: string } | null }> {
+  const [user, service] = [gateway.as(userId), gateway.as(platform)];
+  if (command.type === 'deleteUser') {
+    await service.deleteUser({ userId });
+    return {};
   }
   if (command.type === 'resolve') {
-    const { task, reason, upTo } = command;
-    model.resolve(task, reason, upTo);
-    const before = upTo === null ? undefined : toTime(upTo);
-    return resolve(gateway, userId, { taskId: `task-${task}`, before }, reason);
+    const before = command.upTo === null ? null : toTime(command.upTo);
+    const { task, reason } = command;
+    await service.resolve({ userId, taskId: `task-${task}`, before, reason });
+    return {};
   }
-  if (command.type === 'deleteUser') {
-    model.deleteUser();
-    await deleteUser(gateway, userId);
-    return;
-  }
-  const chosen = caller.pick(command.pick);
-  if (chosen === undefined) return;
-  const { id } = chosen;
+  if (draft === undefined) return {};
+  const { id, kind } = draft;
   switch (command.type) {
+    case 'publish':
     case 'repeat':
-      return expect(await publish(gateway, userId, chosen)).toBe(model.publish(chosen));
-    case 'answer': {
-      const answerId = `a-${command.answerId}`;
-      const expected = model.answer(id, answerId, command.content);
-      const { outcome, winner } = await caller.answer(gateway, chosen, answerId, command.content);
-      expect(outcome).toBe(expected);
-      if (winner) expect(winner.answerId).toBe(model.find(id)?.answer?.answerId);
-      return;
-    }
+      return { result: (await service.publish(toInput(userId, draft))).created };
+    case 'answer':
+      try {
+        const answerId = `a-${command.answerId}`;
+        const told = await user.answer({ id, answerId, ...contents[kind][command.content] });
+        const { __typename: type, answer: winner } = told;
+        return { result: type === 'AnswerStored' ? type : `${type} ${told.state}`, winner };
+      } catch (error) {
+        return { result: codeOf(error) };
+      }
     case 'acknowledge': {
-      const expected = model.acknowledge(id, command.outcome);
-      return expect(await caller.acknowledge(gateway, chosen, command.outcome)).toBe(expected);
+      const receive = service.acknowledge({ userId, notificationId: id, outcome: command.outcome });
+      return { result: await receive.then(({ request }) => request?.receipt?.outcome, codeOf) };
     }
     case 'expire':
-      model.expire(id);
-      return makeExpired(gateway.database, userId, id);
+      await makeExpired(gateway.database, userId, id);
+      return {};
     case 'dismiss':
-      model.dismiss(id);
       await dismiss(gateway, userId, [id]);
-      return;
-    case 'restore':
-      model.restore(id);
-      return caller.restore(gateway, chosen);
+      return {};
+    case 'restore': {
+      const refusal = await user.restore({ id }).then(() => 'NOT_FOUND', codeOf);
+      expect(refusal).toBe('NOT_FOUND');
+      return {};
+    }
     case 'resolveById':
-      model.resolveById(id, command.reason);
-      return resolve(gateway, userId, { ids: [id] }, command.reason);
+      await service.resolve({ userId, ids: [id], reason: command.reason });
+      return {};
   }
 }
 
@@ -231,16 +186,14 @@ function expectRevisions(rows: Record<string, unknown>[], current: number): void
 }
 
 async function expectCounts(userId: string, model: RequestModel): Promise<void> {
-  const query = `{ notificationCounts { total openRequests }
-    notifications(first: 100, filter: { requestStates: [OPEN] }) { nodes { ... on UserNotification { id } } } }`;
   const open = model.notifications.filter(({ state }) => state === 'open').map(({ id }) => id);
   for (const gateway of gateways) {
-    const { notificationCounts, notifications } = await asMember(gateway, userId, query);
-    expect(notificationCounts).toEqual({
+    expect(await gateway.as(userId).counts()).toMatchObject({
       total: model.notifications.filter(({ status }) => status === 'active').length,
       openRequests: open.length,
     });
-    expect(notifications.nodes.map(({ id }: { id: string }) => id).toSorted()).toEqual(open.toSorted());
+    const { nodes } = await gateway.as(userId).notifications({ filter: { requestStates: ['OPEN'] } });
+    expect(nodes.map(({ id }) => id).toSorted()).toEqual(open.toSorted());
   }
 }
 
@@ -254,56 +207,39 @@ test('whatever the order of changes, requests are settled as the model says', as
   await fc.assert(
     fc.asyncProperty(sequences, async (sequence) => {
       runs += 1;
-      const caller = new Caller(`sequential-${runs}`);
-      const model = new RequestModel();
-      for (const [command, gateway] of sequence) await runBoth(caller, model, command, at(gateway));
+      const userId = `sequential-${runs}`;
+      const [drafts, model] = [new Drafts(), new RequestModel()];
+      for (const [command, gateway] of sequence) {
+        const draft = drafts.of(command);
+        const expected = model.run(command, draft);
+        const { result, winner } = await run(userId, command, draft, at(gateway));
+        expect(result).toBe(expected);
+        if (winner) expect(winner.answerId).toBe(model.find(draft?.id ?? '')?.answer?.answerId);
+      }
 
-      await eventually(() => expectModel(caller.userId, model));
-      await expectCounts(caller.userId, model);
+      await eventually(() => expectModel(userId, model));
+      await expectCounts(userId, model);
     }),
     { numRuns: 16, endOnFailure: true },
   );
 }, 180_000);
 
-/** What the callers of a run were told about each notification. */
-type Told = { winners: Map<string, Set<string>>; owners: Map<string, Set<string>> };
-
-const add = (map: Map<string, Set<string>>, id: string, value: string) =>
-  map.set(id, (map.get(id) ?? new Set()).add(value));
-
-/** Runs a change, and records what an answer is told. */
-async function runConcurrently(caller: Caller, command: Command, gateway: TestGateway, told: Told) {
-  const { userId } = caller;
-  if (command.type === 'publish') return publish(gateway, userId, caller.draft(command));
-  if (command.type === 'deleteUser') return deleteUser(gateway, userId);
-  if (command.type === 'resolve') {
-    const before = command.upTo === null ? undefined : toTime(command.upTo);
-    return resolve(gateway, userId, { taskId: `task-${command.task}`, before }, command.reason);
-  }
-  const chosen = caller.pick(command.pick);
-  if (chosen === undefined) return;
-  const { id } = chosen;
-  switch (command.type) {
-    case 'repeat':
-      return publish(gateway, userId, chosen);
-    case 'answer': {
-      const answerId = `a-${command.answerId}-${command.content}`;
-      const { outcome, winner } = await caller.answer(gateway, chosen, answerId, command.content);
-      if (outcome === 'AnswerStored') add(told.owners, id, answerId);
-      if (winner) add(told.winners, id, `${winner.answerId} ${winner.answeredAt}`);
-      return;
-    }
-    case 'acknowledge':
-      return caller.acknowledge(gateway, chosen, command.outcome);
-    case 'expire':
-      return makeExpired(gateway.database, userId, id);
-    case 'dismiss':
-      return dismiss(gateway, userId, [id]);
-    case 'restore':
-      return caller.restore(gateway, chosen);
-    case 'resolveById':
-      return resolve(gateway, userId, { ids: [id] }, command.reason);
-  }
+/** Runs changes of a user at once, and returns the winners and the owners of answers that callers were told, by notification. */
+async function runConcurrently(userId: string, drafts: Drafts, commands: readonly Command[]) {
+  const told = { winners: new Map<string, Set<string>>(), owners: new Map<string, Set<string>>() };
+  const add = (map: Map<string, Set<string>>, id: string, value: string) =>
+    map.set(id, (map.get(id) ?? new Set()).add(value));
+  await Promise.all(
+    commands.map(async (command, index) => {
+      const draft = drafts.of(command);
+      const { result, winner } = await run(userId, command, draft, at(index));
+      if (!winner || !draft) return;
+      add(told.winners, draft.id, `${winner.answerId} ${winner.answeredAt}`);
+      if (result === 'AnswerStored' && command.type === 'answer')
+        add(told.owners, draft.id, `a-${command.answerId}`);
+    }),
+  );
+  return told;
 }
 
 /** The settling events of each notification match its state, and dismissals alternate with restorations. */
@@ -338,20 +274,17 @@ test('of concurrent changes, one settles each request, and every caller is told 
   await fc.assert(
     fc.asyncProperty(fc.array(commands, { minLength: 40, maxLength: 80 }), async (sequence) => {
       runs += 1;
-      const caller = new Caller(`concurrent-${runs}`);
-      const told: Told = { winners: new Map(), owners: new Map() };
+      const userId = `concurrent-${runs}`;
+      const drafts = new Drafts();
       const first = sequence.filter(({ type }) => type === 'publish');
       const others = sequence.filter(({ type }) => type !== 'publish');
-      await Promise.all(first.slice(1).map((one, index) => runConcurrently(caller, one, at(index), told)));
-      await Promise.all(
-        [...others, ...first.slice(0, 1)].map((one, index) => runConcurrently(caller, one, at(index), told)),
-      );
+      await runConcurrently(userId, drafts, first.slice(1));
+      const { owners, winners } = await runConcurrently(userId, drafts, [...others, ...first.slice(0, 1)]);
 
-      await eventually(() => expectSound(caller.userId));
-      for (const owners of told.owners.values()) expect(owners.size).toBe(1);
-      for (const winners of told.winners.values()) expect(winners.size).toBe(1);
-      const stored = new Map((await readStored(caller.userId)).map(({ id, answerId }) => [id, answerId]));
-      for (const [id, owners] of told.owners) expect([...owners]).toEqual([stored.get(id)]);
+      await eventually(() => expectSound(userId));
+      const stored = new Map((await readStored(userId)).map(({ id, answerId }) => [id, answerId]));
+      for (const [id, own] of owners) expect([...own]).toEqual([stored.get(id)]);
+      for (const told of winners.values()) expect(told.size).toBe(1);
     }),
     { numRuns: 8, endOnFailure: true },
   );
@@ -362,11 +295,10 @@ test('deleting the user beside other changes leaves only events of what is store
   await fc.assert(
     fc.asyncProperty(fc.array(some, { minLength: 40, maxLength: 80 }), async (sequence) => {
       runs += 1;
-      const caller = new Caller(`deleted-${runs}`);
-      const told: Told = { winners: new Map(), owners: new Map() };
-      await Promise.all(sequence.map((one, index) => runConcurrently(caller, one, at(index), told)));
+      const userId = `deleted-${runs}`;
+      await runConcurrently(userId, new Drafts(), sequence);
 
-      await eventually(() => expectSound(caller.userId));
+      await eventually(() => expectSound(userId));
     }),
     { numRuns: 8, endOnFailure: true },
   );

@@ -1,13 +1,11 @@
 import { expect, test } from 'vitest';
-import { rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
 
 const gateway = useGateway();
 
-const post = async (userId: string, id: string, body: object) =>
-  rest(gateway, 'POST', `/user/notifications/${id}/answer`, { token: await member(userId), body });
+const post = (userId: string, id: string, body: object) =>
+  gateway.as(userId).rest.post(`/user/notifications/${id}/answer`, body);
 
 test('the first answer is returned, also to a retry, and in the conflict of others', async () => {
   const { id } = await publish(gateway, 'rest', 'question_requested');

@@ -6,7 +6,7 @@ import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { countPages, explainAfter, explainAll, listIndexes } from '../support/plans.ts';
 import { asMember, publish, resolve } from '../support/records.ts';
-import { acknowledge, answer, answers, restore } from '../support/requests.ts';
+import { acknowledge, answer, answers } from '../support/requests.ts';
 import { openStream } from '../support/sse.ts';
 import { recordStatements } from '../support/statements.ts';
 import { member, platform } from '../support/tokens.ts';
@@ -60,7 +60,7 @@ async function publishAndReceive(): Promise<void> {
 async function settle(): Promise<void> {
   const { id } = await publish(gateway, user);
   await dismiss(gateway, user, [id]);
-  await restore(gateway, user, id);
+  await gateway.as(user).restore({ id });
   await asMember(gateway, user, `mutation { dismissNotification(input: { id: "${id}" }) { __typename } }`);
   await answer(gateway, user, { id, ...answers.approve });
   await acknowledge(gateway, user, id);

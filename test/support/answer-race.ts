@@ -6,6 +6,7 @@ import { rest } from './client.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { eventually } from './eventually.ts';
 import { settingsFor } from './gateway.ts';
+import type { AnswerContentFragment } from './generated/types.ts';
 import { startMailServer } from './mail-server.ts';
 import { readWholeFeed } from './platform-feed.ts';
 import { type GatewayProcess, startGatewayProcess } from './process.ts';
@@ -29,14 +30,8 @@ const MAX_REPLIES_BEFORE_KILL = 12;
 
 /** What a caller is told: the answer that won, as far as it is shown, and whether it is the caller's own. */
 type Told = { isOwn: boolean; winner: Partial<Winner> };
-type Winner = {
-  answerId: string;
-  by: string;
-  via: string;
-  answeredAt: string;
-  decision: string;
-  feedback: string;
-};
+type Winner = Pick<AnswerContentFragment, 'answerId' | 'by' | 'via' | 'answeredAt'> &
+  NonNullable<AnswerContentFragment['plan']>;
 
 export type AnswerRaces = {
   /** Runs a race, and kills a gateway meanwhile unless told otherwise. */
@@ -180,13 +175,13 @@ async function answerInWords(
 
 function readWinner(text: string): Partial<Winner> {
   const [feedback] = /from \d+/.exec(text) ?? [];
-  const [via] =
-    Object.entries({
-      GRAPHQL: 'in an app',
-      REST: 'over the REST API',
-      EMAIL: 'by link in a mail',
-      CHAT: 'in the chat',
-    }).find(([, words]) => text.includes(words)) ?? [];
+  const shown = {
+    GRAPHQL: 'in an app',
+    REST: 'over the REST API',
+    EMAIL: 'by link in a mail',
+    CHAT: 'in the chat',
+  } as const;
+  const via = (['GRAPHQL', 'REST', 'EMAIL', 'CHAT'] as const).find((one) => text.includes(shown[one]));
   if (feedback === undefined || via === undefined) throw new Error(`No winner is shown: ${text}`);
   return { feedback, via };
 }
@@ -220,10 +215,12 @@ async function answerOnce(gateway: GatewayProcess, key: Key, caller: number): Pr
   };
 }
 
-type Shown = Omit<Winner, 'decision' | 'feedback'> & { plan: Pick<Winner, 'decision' | 'feedback'> };
+type Shown = Omit<Winner, 'decision' | 'feedback'> & Pick<AnswerContentFragment, 'plan'>;
 
-function toWinner({ answerId, by, via, answeredAt, plan: { decision, feedback } }: Shown): Winner {
-  return { answerId, by, via, answeredAt, decision, feedback };
+function toWinner(answer: Shown | null): Winner {
+  if (!answer?.plan) throw new Error('The request has no answer.');
+  const { answerId, by, via, answeredAt, plan } = answer;
+  return { answerId, by, via, answeredAt, decision: plan.decision, feedback: plan.feedback };
 }
 
 /** Waits as the platform. */

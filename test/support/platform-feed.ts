@@ -1,51 +1,29 @@
-import { asPlatform } from './records.ts';
+import { createAs } from './as.ts';
+import type { PlatformEventsQuery, PlatformEventsQueryVariables } from './generated/types.ts';
 import { openStream, type SseStream } from './sse.ts';
 import { platform } from './tokens.ts';
 
 type Gateway = { address: string };
 
+type FeedPage = NonNullable<PlatformEventsQuery['platformEvents']>;
 /** An event of the platform feed. */
-export type FeedEvent = {
-  type: string;
-  userId: string;
-  notificationId: string | null;
-  taskId: string | null;
-  credentialVersion: string | null;
-  channel: string | null;
-  at: string;
-  cursor: string;
-};
-
-/** A page of the platform feed. */
-export type FeedPage = { events: FeedEvent[]; cursor: string; hasMore: boolean };
+export type FeedEvent = FeedPage['events'][number];
 
 const FIELDS = 'type userId notificationId taskId credentialVersion channel at cursor';
-
-/** The query of the feed. */
-export const FEED_QUERY = `query ($after: String, $types: [PlatformEventType!], $first: Int) {
-  platformEvents(after: $after, types: $types, first: $first) { events { ${FIELDS} } cursor hasMore }
-}`;
 
 /** The subscription to the feed. */
 export const FEED_SUBSCRIPTION = `subscription ($after: String, $types: [PlatformEventType!]) {
   platformEvents(after: $after, types: $types) { ${FIELDS} }
 }`;
 
-type Selection = { after?: string | undefined; types?: readonly string[] };
+type Selection = PlatformEventsQueryVariables;
 
 /** Reads a page of the feed. */
-export async function readFeedPage(
-  gateway: Gateway,
-  selection: Selection & { first?: number } = {},
-): Promise<FeedPage> {
-  return (await asPlatform(gateway, FEED_QUERY, selection)).platformEvents;
-}
+export const readFeedPage = (gateway: Gateway, selection: Selection = {}): Promise<FeedPage> =>
+  createAs(gateway)(platform).platformEvents(selection);
 
 /** Reads pages of the feed until there are no more events. */
-export async function readWholeFeed(
-  gateway: Gateway,
-  selection: Selection & { first?: number } = {},
-): Promise<FeedEvent[]> {
+export async function readWholeFeed(gateway: Gateway, selection: Selection = {}): Promise<FeedEvent[]> {
   const events: FeedEvent[] = [];
   for (let { after } = selection; ; ) {
     const page = await readFeedPage(gateway, { ...selection, after });
@@ -56,9 +34,8 @@ export async function readWholeFeed(
 }
 
 /** Returns the cursor of the last event. */
-export async function latestCursor(gateway: Gateway): Promise<string> {
-  return (await asPlatform(gateway, '{ latestPlatformCursor }')).latestPlatformCursor;
-}
+export const latestCursor = (gateway: Gateway): Promise<string> =>
+  createAs(gateway)(platform).latestPlatformCursor();
 
 /** Subscribes to the feed. */
 export async function followFeed(gateway: Gateway, selection: Selection = {}): Promise<SseStream> {

@@ -122,6 +122,29 @@ export class RequestModel {
     return this.notifications.find((one) => one.id === id);
   }
 
+  /** Runs a change, of a draft if it is about one, and returns its result or the code of its refusal. */
+  run(command: Command, draft: Draft | undefined): unknown {
+    if (command.type === 'deleteUser') return this.deleteUser();
+    if (command.type === 'resolve') return this.resolve(command.task, command.reason, command.upTo);
+    if (draft === undefined) return undefined;
+    const { id } = draft;
+    switch (command.type) {
+      case 'publish':
+      case 'repeat':
+        return this.publish(draft);
+      case 'answer':
+        return this.answer(id, `a-${command.answerId}`, command.content);
+      case 'acknowledge':
+        return this.acknowledge(id, command.outcome);
+      case 'resolveById':
+        return this.resolveById(id, command.reason);
+      case 'expire':
+      case 'dismiss':
+      case 'restore':
+        return this[command.type](id);
+    }
+  }
+
   /** Returns whether it is new. */
   publish(draft: Draft): boolean {
     if (this.find(draft.id)) return false;

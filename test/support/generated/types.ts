@@ -10,6 +10,14 @@ export type AcknowledgeAnswerInput = {
   readonly userId: string;
 };
 
+export type AnswerNotificationInput = {
+  readonly answerId: string;
+  readonly id: string;
+  readonly plan?: PlanAnswerInput | null | undefined;
+  readonly questions?: ReadonlyArray<QuestionAnswerInput> | null | undefined;
+  readonly reply?: ReplyInput | null | undefined;
+};
+
 export type AnswerReceiptOutcome =
   | 'ACCEPTED'
   | 'REFUSED';
@@ -361,6 +369,26 @@ export type ResolveMutation = { readonly resolveNotifications: { readonly notifi
       | NotificationCard_TaskFailedNotification_Fragment
       | NotificationCard_TaskResponseReadyNotification_Fragment
     > } | null };
+
+export type AnswerMutationVariables = Exact<{
+  input: AnswerNotificationInput;
+}>;
+
+
+export type AnswerMutation = { readonly answerNotification:
+    | { readonly __typename: 'AlreadySettled', readonly state: RequestState, readonly settledAt: string, readonly answer: AnswerContentFragment | null, readonly notification:
+        | NotificationCard_PlanRequestedNotification_Fragment
+        | NotificationCard_QuestionRequestedNotification_Fragment
+        | NotificationCard_TaskFailedNotification_Fragment
+        | NotificationCard_TaskResponseReadyNotification_Fragment
+       }
+    | { readonly __typename: 'AnswerStored', readonly answer: AnswerContentFragment | null, readonly notification:
+        | NotificationCard_PlanRequestedNotification_Fragment
+        | NotificationCard_QuestionRequestedNotification_Fragment
+        | NotificationCard_TaskFailedNotification_Fragment
+        | NotificationCard_TaskResponseReadyNotification_Fragment
+       }
+   | null };
 
 export type DeleteUserMutationVariables = Exact<{
   input: DeleteUserInput;
