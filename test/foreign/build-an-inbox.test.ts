@@ -17,7 +17,7 @@ const blocks = readBlocks(readPage('docs/build-an-inbox.md'));
 const commands = blocks.filter(({ language }) => language === 'bash').map(({ content }) => content);
 const mutation = blocks.find(({ language }) => language === 'graphql')?.content ?? '';
 const files = blocks.filter(({ info }) => /^[\w./-]+\.\w+$/.test(info));
-const [config, main, inboxFile, answerFile, mainOfHooks] = files;
+const [config, main, inboxFile, answerFile, mainOfHooks, ...filesOfNext] = files;
 
 /** Counts lines with text. */
 const countLines = (...contents: (string | undefined)[]) =>
@@ -32,49 +32,75 @@ test("an inbox with components is at most 10 lines of one's own, and one with ho
   expect(countLines(...withHooks)).toBeLessThanOrEqual(120);
 });
 
+type File = (typeof files)[number] | undefined;
+
+/** An app that the documented commands and files make, at a gateway with records of `alice`. */
+async function startApp() {
+  const gateway = await startDevelopmentGateway();
+  await seed(gateway, 'alice');
+  const parent = await makeFolder();
+  const settings = { HOME: parent, NO_COLOR: '1', NEXT_TELEMETRY_DISABLED: '1' };
+  // Next.js does not read .env.local in tests.
+  const env = { ...process.env, ...gateway.settings, ...settings, NODE_ENV: undefined };
+  const runScript = (script: string, cwd = parent) =>
+    promisify(execFile)('bash', ['-euc', script.replaceAll('~/workspace-account-gateway', repository)], {
+      cwd,
+      env,
+    });
+  const browser = await startBrowser();
+  const ends: (() => Promise<unknown>)[] = [() => browser.close()];
+  return {
+    gateway,
+    browser,
+    runScript,
+    folder: (name: string) => join(parent, name),
+    write: (folder: string, file: File) =>
+      writeFile(
+        join(parent, folder, file?.info ?? ''),
+        file?.content.replace('http://127.0.0.1:4000', gateway.address) ?? '',
+      ),
+    /** Starts a server, and returns its address. */
+    async serve(folder: string, command: string): Promise<string> {
+      const [program = '', ...args] = command.split(' ');
+      const child = spawn(program, args, {
+        cwd: join(parent, folder),
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      });
+      const server = captureOutput(child, command);
+      ends.push(() => {
+        process.kill(-server.pid, 'SIGTERM');
+        return server.ended;
+      });
+      return server.waitForOutput(/(http:\/\/127\S+)/);
+    },
+    async close() {
+      for (const end of ends) await end();
+      await gateway.close();
+      await removeFolder(parent);
+    },
+  };
+}
+
 test.skipIf(!hasBrowser)(
   'the commands and files of docs/build-an-inbox.md make an inbox that answers and follows changes, from the template of Vite',
   async () => {
-    const gateway = await startDevelopmentGateway();
-    await seed(gateway, 'alice');
-    const parent = await makeFolder();
-    const folder = join(parent, 'my-inbox');
-    const env = { ...process.env, ...gateway.settings, HOME: parent, NO_COLOR: '1' };
-    const runScript = (script: string, cwd: string) =>
-      promisify(execFile)('bash', ['-euc', script.replaceAll('~/workspace-account-gateway', repository)], {
-        cwd,
-        env,
-      });
-    const write = (file: (typeof files)[number] | undefined) =>
-      writeFile(
-        join(folder, file?.info ?? ''),
-        file?.content.replace('http://127.0.0.1:4000', gateway.address) ?? '',
-      );
-
-    // The variable of the first block is used in the second.
-    const [setUp = '', token = '', start = ''] = commands;
-    await runScript(`${setUp}\n${token}`, parent);
-    await write(config);
-    await write(main);
-    const [check = '', serve = ''] = start.trim().split('\n');
-    await runScript(check, folder);
-
-    const [program = '', ...args] = `${serve} --port 0 --host 127.0.0.1`.split(' ');
-    const child = spawn(program, args, {
-      cwd: folder,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    const vite = captureOutput(child, serve);
-    const browser = await startBrowser();
+    const app = await startApp();
+    const { gateway, browser, runScript, write } = app;
+    const folder = app.folder('my-inbox');
     try {
-      const address = await vite.waitForOutput(/(http:\/\/127\S+)/);
+      // The variable of the first block is used in the second.
+      const [setUp = '', token = '', start = ''] = commands;
+      await runScript(`${setUp}\n${token}`);
+      await write('my-inbox', config);
+      await write('my-inbox', main);
+      const [check = '', serve = ''] = start.trim().split('\n');
+      await runScript(check, folder);
+      const address = await app.serve('my-inbox', `${serve} --port 0 --host 127.0.0.1`);
       await testComponents(await openPage(browser, address));
 
-      await write(inboxFile);
-      await write(answerFile);
-      await write(mainOfHooks);
+      for (const file of [inboxFile, answerFile, mainOfHooks]) await write('my-inbox', file);
       await runScript(check, folder);
       const { page, issues } = await openPage(browser, address);
       const other = await page.context().newPage();
@@ -100,11 +126,28 @@ test.skipIf(!hasBrowser)(
       // Vite's own socket reports changes of files.
       expect(issues.filter((issue) => !issue.startsWith('socket:'))).toEqual([]);
     } finally {
-      await browser.close();
-      process.kill(-vite.pid, 'SIGTERM');
-      await vite.ended;
-      await gateway.close();
-      await removeFolder(parent);
+      await app.close();
+    }
+  },
+  300_000,
+);
+
+test.skipIf(!hasBrowser)(
+  'a server of Next.js renders the inbox, which the browser continues, from the template of Next.js',
+  async () => {
+    const app = await startApp();
+    try {
+      const [variable = ''] = commands;
+      const [create = '', start = ''] = commands.slice(3);
+      await app.runScript(`${variable.split('\n')[0]}\n${create}`);
+      for (const file of filesOfNext) await app.write('my-next-inbox', file);
+      const [build = '', serve = ''] = start.trim().split('\n');
+      await app.runScript(build, app.folder('my-next-inbox'));
+      const address = await app.serve('my-next-inbox', `${serve} --port 0 --hostname 127.0.0.1`);
+      expect(await (await fetch(address)).text()).toContain('Approve the plan for the cart');
+      await testComponents(await openPage(app.browser, address));
+    } finally {
+      await app.close();
     }
   },
   300_000,

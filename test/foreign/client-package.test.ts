@@ -118,6 +118,17 @@ test.each(['client', 'react'])('the package of %s contains compiled code only', 
   ]);
 });
 
+test.each(['client', 'react'])(
+  'attw finds the types of %s by each resolution of modules',
+  async (name) => {
+    // The packages are ES modules, and the service worker is a file to serve.
+    const options = '--ignore-rules cjs-resolves-to-esm --exclude-entrypoints push-service-worker.js';
+    const args = ['--yes', '@arethetypeswrong/cli@0.18.5', packed(name), ...options.split(' ')];
+    expect((await run('npx', args, { cwd: folder })).stdout).toContain('No problems found');
+  },
+  TIMEOUT_MS,
+);
+
 test('the client needs no other package, and follows the events of a gateway', {
   timeout: TIMEOUT_MS,
 }, async () => {

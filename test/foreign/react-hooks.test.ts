@@ -1,13 +1,15 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { build } from 'rolldown';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
-import { publish } from '../support/records.ts';
+import { asPlatform, payloads, publish } from '../support/records.ts';
 import { answer, answers } from '../support/requests.ts';
 import { signToken } from '../support/tokens.ts';
 import { startWebApp, type WebApp } from '../support/web-app.ts';
@@ -42,11 +44,12 @@ describe.skipIf(!hasBrowser)(
       gateway = await startTestGateway();
       browser = await startBrowser();
       const html =
-        '<!doctype html><link rel="icon" href="data:," /><script type="module" src="/page.js"></script>';
+        '<!doctype html><html lang="en"><title>Page</title><link rel="icon" href="data:," /><link rel="stylesheet" href="/styles.css" /><script type="module" src="/page.js"></script>';
       app = await startWebApp({
         files: new Map([
           ['/', html],
           ['/page.js', await bundlePage()],
+          ['/styles.css', await readFile(clients('react/styles.css'), 'utf8')],
         ]),
         gateway,
         getToken: (query) => {
@@ -202,6 +205,119 @@ describe.skipIf(!hasBrowser)(
       await page.getByText('stored').waitFor();
       expect(issues).toEqual([]);
     });
+
+    test('components open an inbox by a bell, take slots, and name users', async () => {
+      const { id } = await publish(gateway, 'slots', 'plan_requested', { title: 'Plan' });
+      await publish(gateway, 'slots', 'task_failed', {
+        title: 'Failure',
+        task: { id: 'task-9', projectId: 'p' },
+      });
+      await openApp('slots');
+      await call('page.mountComponents', { hasSlots: true });
+      const failure = page.locator('main').getByRole('article', { name: 'Failure' });
+      await failure.getByText('Of task task-9').waitFor();
+      await failure.getByText('It broke').waitFor();
+      await failure.getByRole('link', { name: 'Task' }).waitFor();
+      await answer(gateway, 'slots', { id, ...answers.approve });
+      await page.getByText('By SLOTS in an app').waitFor();
+      await page.getByRole('status').getByText('Answered by SLOTS: Plan').first().waitFor();
+
+      await page.getByRole('button', { name: 'Inbox: 1 notification' }).click();
+      const opened = page.locator('header').getByRole('region', { name: 'Inbox' });
+      await opened.getByRole('button', { name: 'Dismiss: Failure' }).click();
+      await page.getByRole('button', { name: 'Inbox: 0 notifications' }).waitFor();
+      await opened.getByText('All caught up').waitFor();
+      await page.keyboard.press('Escape');
+      await opened.waitFor({ state: 'detached' });
+      for (const name of [/^All/, /^Active/])
+        await page.locator('main').getByRole('button', { name }).click();
+      await page.locator('main').getByText('Empty active').waitFor();
+      expect(issues).toEqual([]);
+    });
+
+    test.each(['en', 'de'] as const)(
+      'components have no barriers in any size, theme and direction: %s',
+      async (locale) => {
+        const user = `languages-${locale}`;
+        for (const kind of [
+          'plan_requested',
+          'question_requested',
+          'task_failed',
+          'task_response_ready',
+        ] as const)
+          await publish(gateway, user, kind, { title: kind });
+        await openApp(user);
+        for (const dir of ['ltr', 'rtl'] as const) {
+          await call('page.mountComponents', { locale, dir });
+          await page.getByText({ en: 'Live', de: 'Verbunden' }[locale], { exact: true }).first().waitFor();
+          await page.locator('main .wa-card').nth(3).waitFor();
+          await page.locator('main .wa-select').first().check();
+          for (const width of [320, 400, 768, 1280]) {
+            for (const colorScheme of ['light', 'dark'] as const) {
+              await page.setViewportSize({ width, height: 900 });
+              await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+              expect(await findBarriers(page), `${dir} ${width} ${colorScheme}`).toEqual([]);
+            }
+            const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            expect(overflow, `${dir} at ${width}`).toBeLessThanOrEqual(0);
+            for (const name of { en: ['Active', 'Waiting', 'All'], de: ['Aktiv', 'Wartet', 'Alle'] }[
+              locale
+            ]) {
+              const box = await page.locator('.wa-views button', { hasText: name }).first().boundingBox();
+              expect(box?.x, name).toBeGreaterThanOrEqual(0);
+              expect((box?.x ?? 0) + (box?.width ?? width), name).toBeLessThanOrEqual(width);
+            }
+          }
+          await call('page.unmount');
+        }
+        expect(issues).toEqual([]);
+      },
+      120_000,
+    );
+
+    test('components show 5,000 notifications with few elements and little memory, and keep what is read in its place', async () => {
+      for (let first = 0; first < 5000; first += 50) {
+        const notifications = Array.from({ length: 50 }, (_, index) => ({
+          userId: 'long',
+          task: { id: `task-${first + index}`, projectId: 'project' },
+          title: `Number ${first + index}`,
+          payload: payloads.task_failed,
+        }));
+        await asPlatform(
+          gateway,
+          'mutation ($input: PublishNotificationsInput!) { publishNotifications(input: $input) { __typename } }',
+          { input: { notifications } },
+        );
+      }
+      await openApp('long');
+      await call('page.mountComponents', { pageSize: 100 });
+      const cards = page.locator('main .wa-card');
+      await cards.first().waitFor();
+      expect(await call('page.loadAll')).toBe(5000);
+      await eventually(async () => expect(await cards.count()).toBeLessThan(40));
+      await page.mouse.move(300, 500);
+      await page.mouse.wheel(0, 30_000);
+      const title = await eventually(async () => {
+        const texts = await cards.locator('.wa-card-title').allTextContents();
+        expect(Number(texts[0]?.split(' ')[1])).toBeLessThan(4950);
+        return texts[3] ?? '';
+      });
+      const read = page.locator('main').getByRole('article', { name: title, exact: true });
+      const top = async () => (await read.boundingBox())?.y ?? 0;
+      const before = await top();
+      for (let number = 0; number < 40; number += 1)
+        await publish(gateway, 'long', 'task_failed', { title: `Arrived ${number}` });
+      await eventually(async () =>
+        expect(await page.getByRole('button', { name: 'Inbox: 5,040 notifications' }).count()).toBe(1),
+      );
+      await eventually(async () => expect(Math.abs((await top()) - before)).toBeLessThan(5));
+      expect(await cards.count()).toBeLessThan(40);
+      const session = await page.context().newCDPSession(page);
+      await session.send('HeapProfiler.collectGarbage');
+      const { usedSize } = await session.send('Runtime.getHeapUsage');
+      expect(usedSize / 2 ** 20).toBeLessThan(150);
+      expect(issues).toEqual([]);
+    }, 120_000);
 
     test('report how far an answer has come, for each notification', async () => {
       const [own, lost] = [await publish(gateway, 'grace'), await publish(gateway, 'grace')];

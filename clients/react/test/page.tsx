@@ -3,8 +3,14 @@ import { StrictMode, Suspense, useState } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import {
+  de,
+  en,
+  InboxBell,
   InboxBoundary,
+  Inbox as InboxComponent,
+  InboxLocale,
   InboxProvider,
+  type InboxSlots,
   useAnswer,
   useCounts,
   useInbox,
@@ -19,9 +25,10 @@ import {
 
 let user = 'alice';
 
-const open = (initialData?: InitialData) =>
+const open = (initialData?: InitialData, pageSize = 20) =>
   createInbox({
     ...(initialData && { initialData }),
+    pageSize,
     url: '/graphql',
     getToken: async (rejected) => (await fetch(`/token?user=${user}&rejected=${rejected ?? ''}`)).text(),
   });
@@ -112,6 +119,33 @@ const suspended = (
   </InboxBoundary>
 );
 
+const slots: InboxSlots = {
+  content: ({ notification, children }) => (
+    <>
+      <p>Of task {notification.task.id}</p>
+      {children}
+    </>
+  ),
+  foot: ({ notification }) => <a href={`#${notification.id}`}>Task</a>,
+  empty: ({ view }) => <p>Empty {view}</p>,
+};
+
+type ComponentOptions = { locale?: 'en' | 'de'; dir?: 'ltr' | 'rtl'; pageSize?: number; hasSlots?: boolean };
+
+/** The components, with all that can be chosen. */
+const showComponents = (shown: Inbox, { locale = 'en', hasSlots = false }: ComponentOptions) =>
+  app(
+    shown,
+    <InboxLocale locale={locale} texts={{ en, de }[locale]} nameUser={(id) => id.toUpperCase()}>
+      <header>
+        <InboxBell />
+      </header>
+      <main>
+        <InboxComponent {...(hasSlots && { slots })} />
+      </main>
+    </InboxLocale>,
+  );
+
 /** Dismisses notifications, and shows how far that has come. */
 function Changing() {
   const { notifications = [], dismiss, change } = useInbox();
@@ -179,6 +213,22 @@ Object.assign(window, {
     mountSuspended: () => {
       root = createRoot(container);
       root.render(app(inbox, suspended));
+    },
+    mountComponents: (options: ComponentOptions = {}) => {
+      document.documentElement.lang = options.locale ?? 'en';
+      document.documentElement.dir = options.dir ?? 'ltr';
+      Object.assign(document.documentElement.style, {
+        colorScheme: 'light dark',
+        background: 'light-dark(#fff, #121212)',
+      });
+      inbox = open(undefined, options.pageSize);
+      root = createRoot(container);
+      root.render(showComponents(inbox, options));
+    },
+    loadAll: async () => {
+      const list = inbox.notifications();
+      while (list.get().data?.hasMore) await list.loadMore();
+      return list.get().data?.notifications.length;
     },
     mountChanging: () => {
       root = createRoot(container);

@@ -8,15 +8,15 @@ function allows(condition: readonly string[] | null | undefined, value: string |
 
 /** Whether a notification meets a filter, as the gateway decides it. */
 export function matchesNotification(filter: NotificationFilter, card: NotificationCard): boolean {
-  const created = Date.parse(card.createdAt);
+  const { createdFrom, createdBefore } = filter;
   return (
     allows(filter.statuses, card.status) &&
     allows(filter.kinds, card.kind) &&
     allows(filter.requestStates, card.request?.state) &&
     allows(filter.projectIds, card.task.projectId) &&
     allows(filter.taskIds, card.task.id) &&
-    (filter.createdFrom == null || created >= Date.parse(filter.createdFrom)) &&
-    (filter.createdBefore == null || created < Date.parse(filter.createdBefore))
+    (createdFrom == null || Date.parse(card.createdAt) >= Date.parse(createdFrom)) &&
+    (createdBefore == null || Date.parse(card.createdAt) < Date.parse(createdBefore))
   );
 }
 

@@ -151,9 +151,10 @@ function StatusButton({ notification: { id, title, status } }: { notification: N
 
 /** Moves the focus to the card after, or before, the one that vanishes. */
 function focusNeighbor(button: Element): void {
-  const cards = [...document.querySelectorAll('.wa-card')];
+  const inbox = button.closest('.wa-inbox');
+  const cards = [...(inbox?.querySelectorAll('.wa-card') ?? [])];
   const place = cards.findIndex((card) => card.contains(button));
-  const next = cards[place + 1] ?? cards[place - 1] ?? button.closest('.wa-inbox');
+  const next = cards[place + 1] ?? cards[place - 1] ?? inbox;
   next?.querySelector<HTMLElement>('.wa-card-title, .wa-title')?.focus();
 }
 

@@ -74,6 +74,10 @@ export const Form = ({ action, submit, keep, children, ...props }: FormProps) =>
   </form>
 );
 
+/** Moves the focus from something that vanishes to the title of its inbox. */
+export const focusTitle = (element: Element) =>
+  element.closest('.wa-inbox')?.querySelector<HTMLElement>('.wa-title')?.focus();
+
 /**
  * Returns a handler of a button that vanishes when it is pressed. The focus moves to the heading before the button, so
  * that the next Tab continues there.

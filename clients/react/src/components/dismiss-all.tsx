@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useInboxClient } from '../inbox-provider.tsx';
 import { type NotificationActions, useActions } from '../use-actions.ts';
 import { useChange } from '../use-change.ts';
-import { Button } from './controls.tsx';
+import { Button, focusTitle } from './controls.tsx';
 import { useMessages, useReport } from './messages.tsx';
 import { useTexts } from './texts.tsx';
 
@@ -68,7 +68,7 @@ function Question({ filter, counted: { total, openRequests }, close }: QuestionP
   const dismiss = (button: Element) => {
     // While it is open, nothing outside can have the focus.
     button.closest('dialog')?.close();
-    document.querySelector<HTMLElement>('.wa-title')?.focus();
+    focusTitle(button);
     void reportDismissal(dismissAll({ ...filter, openRequests: includesOpen }));
   };
   return (

@@ -8,7 +8,7 @@ import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { InboxProvider } from '../inbox-provider.tsx';
 import { useActions } from '../use-actions.ts';
 import { useCounts } from '../use-counts.ts';
-import { Button } from './controls.tsx';
+import { Button, focusTitle } from './controls.tsx';
 import { DismissAll, useReportDismissal } from './dismiss-all.tsx';
 import { InboxConnection } from './inbox-connection.tsx';
 import { InboxList, type InboxSlots, type InboxView, VIEWS } from './inbox-list.tsx';
@@ -188,15 +188,19 @@ function Selection({ selected, clear }: { selected: ReadonlySet<string>; clear()
   const { t } = useTexts();
   const { dismissMany } = useActions();
   const reportDismissal = useReportDismissal();
-  const dismiss = () => {
+  const dismiss = (button: Element) => {
+    focusTitle(button);
     clear();
-    document.querySelector<HTMLElement>('.wa-title')?.focus();
     void reportDismissal(dismissMany([...selected]));
   };
   return (
     <fieldset className="wa-selection" aria-label={t('selected', { count: selected.size })}>
       <p>{t('selected', { count: selected.size })}</p>
-      <Button label={t('dismiss')} className="wa-primary" onClick={dismiss} />
+      <Button
+        label={t('dismiss')}
+        className="wa-primary"
+        onClick={({ currentTarget }) => dismiss(currentTarget)}
+      />
       <Button label={t('clearSelection')} onClick={clear} />
     </fieldset>
   );

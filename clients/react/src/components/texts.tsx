@@ -86,7 +86,8 @@ function createTexts({ locale, texts, nameUser = (id) => id }: LocaleOptions) {
     /** Who answered, and how. */
     describeAuthor({ by, via }: Answer): string {
       if (via === 'DEFAULT') return t('byDefault');
-      return t(`by${via}`, { user: by === null ? t('someone') : nameUser(by) });
+      const key = `by${via}`;
+      return t(isKey(key) ? key : 'byGRAPHQL', { user: by === null ? t('someone') : nameUser(by) });
     },
     describeOutcome,
     /** News of a settlement: by whom, if that is known. */

@@ -75,7 +75,9 @@ function Cards<Scroller extends Element | Window>({ ids, show, top, virtualizer 
     // What arrives above does not move what the user reads.
     anchor.current = { ...known, ids };
     const start = virtualizer.measurementsCache[ids.indexOf(known.id)]?.start;
-    if (start !== undefined && known.offset > 0) virtualizer.scrollToOffset(start + known.offset);
+    const by = (start ?? 0) + known.offset - scrollOffset;
+    if (start !== undefined && known.offset > 0)
+      virtualizer.scrollElement?.scrollBy({ top: by, behavior: 'instant' });
   });
   return (
     <div className="wa-virtual" style={{ height: virtualizer.getTotalSize() }}>
