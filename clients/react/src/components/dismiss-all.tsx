@@ -14,14 +14,20 @@ export function useReportDismissal(): (
   dismissal: ReturnType<NotificationActions['dismissMany']>,
 ) => Promise<void> {
   const { t } = useTexts();
-  const { show } = useMessages();
+  const { show, offerUndo } = useMessages();
   const { track } = useChange();
   const report = useReport();
   return async (dismissing) => {
-    const { value: dismissal } = await report(dismissing);
-    if (dismissal === undefined) return;
-    const { count } = dismissal;
-    show({ text: t('dismissedMany', { count }), undo: () => report(track(dismissal.undo())) });
+    let isUndone = false;
+    const undo = async () => {
+      isUndone = true;
+      const { value } = await dismissing;
+      if (value) await report(track(value.undo()));
+    };
+    // The user may want it back before the reply says how many were dismissed.
+    offerUndo(undo);
+    const { value } = await report(dismissing);
+    if (value && !isUndone) show({ text: t('dismissedMany', { count: value.count }), undo });
   };
 }
 

@@ -25,7 +25,12 @@ type Message = {
 /** Each message has its own time, also if its text is that of the one before. */
 type NumberedMessage = Message & { number: number };
 
-type Messages = { show(message: Message): void; undoLast(): void };
+type Messages = {
+  show(message: Message): void;
+  /** Takes what `undoLast` undoes before there is a message. */
+  offerUndo(undo: () => unknown): void;
+  undoLast(): void;
+};
 
 /** More messages push out the oldest. */
 const MAX_MESSAGES = 3;
@@ -92,7 +97,10 @@ export function InboxMessages({ children, ...announcements }: InboxMessagesProps
     setShown((before) => before.filter((one) => one.undo === undefined || one.undo !== undo));
     undo?.();
   }, []);
-  const messages = useMemo(() => ({ show, undoLast }), [show, undoLast]);
+  const offerUndo = useCallback((undo: () => unknown) => {
+    lastUndo.current = undo;
+  }, []);
+  const messages = useMemo(() => ({ show, offerUndo, undoLast }), [show, offerUndo, undoLast]);
   return (
     <MessagesContext.Provider value={messages}>
       {children}
