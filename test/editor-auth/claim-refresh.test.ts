@@ -1,48 +1,26 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
+import { conflict, refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
 import type { Pair } from '../support/provider.ts';
-import { asPlatform, credentialVersion, deleteUser } from '../support/records.ts';
-import { member, platform } from '../support/tokens.ts';
+import { credentialVersion, deleteUser } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
+const { as } = gateway;
 
-const CLAIM = `mutation ($input: ClaimEditorCredentialRefreshInput!) {
-  claimEditorCredentialRefresh(input: $input) { granted claimedUntil }
-}`;
-const REFRESH = `mutation ($input: RefreshEditorCredentialInput!) {
-  refreshEditorCredential(input: $input) { version }
-}`;
-const REPORT = `mutation ($input: ReportEditorAuthFailureInput!) {
-  reportEditorAuthFailure(input: $input) { applied }
-}`;
+const claim = (userId: string, version: string, claimId: string) =>
+  as(platform).claimRefresh({ userId, version, claimId });
 
-/** Sends a claim, and returns its result or the code and items of its error. */
-async function claim(userId: string, version: string, claimId: string) {
-  const input = { userId, version, claimId };
-  const { data, errors } = await graphql(gateway, CLAIM, { input }, { token: await platform() });
-  if (errors.length === 0) return data.claimEditorCredentialRefresh;
-  expect([errors.length, data]).toEqual([1, { claimEditorCredentialRefresh: null }]);
-  return { code: errors[0].extensions.code, items: errors[0].extensions.errors };
-}
-
-async function store(userId: string, pair: Pair = { accessToken: 'a', refreshToken: 'r' }) {
-  const token = await member(userId);
-  const { status } = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
-  expect(status).toBe(200);
+async function store(userId: string) {
+  await as(userId).connectEditor({ accessToken: 'a', refreshToken: 'r' });
   return credentialVersion(gateway, userId);
 }
 
-async function remove(userId: string) {
-  await rest(gateway, 'DELETE', '/editor/auth', { token: await member(userId) });
-}
+const remove = (userId: string) => as(userId).disconnectEditor();
 
-async function refresh(userId: string, version: string, pair: Pair): Promise<string> {
-  const input = { userId, version, ...pair };
-  return (await asPlatform(gateway, REFRESH, { input })).refreshEditorCredential.version;
-}
+const refresh = (userId: string, version: string, pair: Pair) =>
+  as(platform).refreshCredential({ userId, version, ...pair });
 
 const nextPair = (): Pair => ({ accessToken: randomUUID(), refreshToken: randomUUID() });
 
@@ -89,7 +67,7 @@ test('grants an expired claim to another claim ID, and stores only the first ref
   expect(await claim('ended', version, 'slow')).toMatchObject({ granted: false });
 
   const next = await refresh('ended', version, nextPair());
-  await expect(refresh('ended', version, nextPair())).rejects.toThrow('CONFLICT');
+  await expect(refresh('ended', version, nextPair())).rejects.toMatchObject(conflict('STALE_VERSION'));
   expect(await credentialVersion(gateway, 'ended')).toBe(next);
 });
 
@@ -97,29 +75,27 @@ test('returns CONFLICT for a version that is not current, even to the claim ID t
   const version = await store('stale');
   await claim('stale', version, 'mine');
   await store('stale');
-  for (const other of [version, randomUUIDv7()]) {
-    expect(await claim('stale', other, 'mine')).toEqual({
-      code: 'CONFLICT',
-      items: [{ location: 'input.version', message: 'must be the current version', value: other }],
+  for (const other of [version, randomUUIDv7()])
+    await expect(claim('stale', other, 'mine')).rejects.toMatchObject({
+      ...conflict('STALE_VERSION'),
+      errors: [{ location: 'input.version', message: 'must be the current version', value: other }],
     });
-  }
 });
 
 test('redacts a token sent in place of the version', async () => {
   await store('mixed-up');
-  const { items } = await claim('mixed-up', 'secret-access-token', 'mine');
-  expect(items).toMatchObject([{ location: 'input.version', value: '[redacted]' }]);
+  await expect(claim('mixed-up', 'secret-access-token', 'mine')).rejects.toMatchObject({
+    errors: [{ location: 'input.version', value: '[redacted]' }],
+  });
 });
 
 test('returns NOT_FOUND if no credential is stored', async () => {
-  const notFound = { code: 'NOT_FOUND' };
-  expect(await claim('never', randomUUIDv7(), 'mine')).toEqual(notFound);
   const version = await store('deleted');
   await remove('deleted');
-  expect(await claim('deleted', version, 'mine')).toEqual(notFound);
   await store('deleted-user');
   await deleteUser(gateway, 'deleted-user');
-  expect(await claim('deleted-user', version, 'mine')).toEqual(notFound);
+  for (const user of ['never', 'deleted', 'deleted-user'])
+    await expect(claim(user, version, 'mine')).rejects.toMatchObject(refused('NOT_FOUND'));
 });
 
 const changes: [what: string, ends: boolean, change: (user: string, version: string) => Promise<unknown>][] =
@@ -139,8 +115,7 @@ const changes: [what: string, ends: boolean, change: (user: string, version: str
     [
       'reporting a failure',
       false,
-      (userId, version) =>
-        asPlatform(gateway, REPORT, { input: { userId, version, reason: 'REFRESH_FAILED' } }),
+      (userId, version) => as(platform).reportEditorFailure({ userId, version, reason: 'REFRESH_FAILED' }),
     ],
   ];
 
@@ -168,48 +143,11 @@ test('writes an audit line for a granted claim, without the claim ID', async () 
   const version = await store('audited');
   await claim('audited', version, 'mine-alone');
   await claim('audited', version, 'other');
-  await claim('audited', randomUUIDv7(), 'mine-alone');
+  await expect(claim('audited', randomUUIDv7(), 'mine-alone')).rejects.toThrow();
 
   const lines = gateway.logLines().filter((line) => line.includes('"audited"') && line.includes('claimed'));
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { audit: 'editor_credential.claimed', by: 'platform-service', user: 'audited' },
   ]);
   expect(gateway.logLines().join('\n')).not.toContain('mine-alone');
-});
-
-type Step = { claim: 'a' | 'b' | 'c' } | { elapse: number } | { change: 'store' | 'refresh' };
-const steps = fc.array(
-  fc.oneof(
-    { weight: 5, arbitrary: fc.record({ claim: fc.constantFrom('a', 'b', 'c') }) },
-    // Far enough from multiples of 60 s that the duration of the test itself does not matter.
-    { weight: 3, arbitrary: fc.record({ elapse: fc.constantFrom(25, 70) }) },
-    { weight: 1, arbitrary: fc.record({ change: fc.constantFrom('store', 'refresh') }) },
-  ),
-  { maxLength: 15 },
-) satisfies fc.Arbitrary<Step[]>;
-
-test('at most one claim ID holds the claim, over any sequence of claims, changes and elapsed time', async () => {
-  let runs = 0;
-  await fc.assert(
-    fc.asyncProperty(steps, async (sequence) => {
-      const user = `sequence-${++runs}`;
-      let version = await store(user);
-      let held: { by: string; seconds: number } | undefined;
-      for (const step of sequence) {
-        if ('elapse' in step) {
-          await elapse(user, step.elapse);
-          if (held !== undefined) held.seconds -= step.elapse;
-          if (held !== undefined && held.seconds <= 0) held = undefined;
-        } else if ('change' in step) {
-          version = await (step.change === 'store' ? store(user) : refresh(user, version, nextPair()));
-          held = undefined;
-        } else {
-          const isFree = held === undefined || held.by === step.claim;
-          expect(await claim(user, version, step.claim)).toMatchObject({ granted: isFree });
-          if (isFree) held = { by: step.claim, seconds: 60 };
-        }
-      }
-    }),
-    { numRuns: 15 },
-  );
 });

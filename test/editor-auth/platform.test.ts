@@ -1,74 +1,51 @@
 import { randomUUIDv7 } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
+import { conflict } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asPlatform, deleteUser } from '../support/records.ts';
-import { member, platform, signToken } from '../support/tokens.ts';
+import { credentialVersion, deleteUser } from '../support/records.ts';
+import { platform, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
+const { as } = gateway;
 
 const first = { accessToken: 'first-access', refreshToken: 'first-refresh' };
 const second = { accessToken: 'second-access', refreshToken: 'second-refresh' };
 
-const CREDENTIAL =
-  'query ($userId: ID!) { editorCredential(userId: $userId) { version accessToken refreshToken } }';
-const CREDENTIAL_STATE =
-  'query ($userId: ID!) { editorCredential(userId: $userId) { needsReauth reauthReason } }';
-const REFRESH = `mutation ($input: RefreshEditorCredentialInput!) {
-  refreshEditorCredential(input: $input) { version }
-}`;
+const READ =
+  'query ($userId: ID!) { editorCredential(userId: $userId) { version accessToken refreshToken needsReauth reauthReason } }';
 
 /** Stores a credential and returns its version. */
 async function store(userId: string, pair = first): Promise<string> {
-  const token = await member(userId);
-  const reply = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
-  expect(reply.status).toBe(200);
-  return (await credential(userId)).version;
+  await as(userId).connectEditor(pair);
+  return credentialVersion(gateway, userId);
 }
 
-async function remove(userId: string) {
-  await rest(gateway, 'DELETE', '/editor/auth', { token: await member(userId) });
-}
+const remove = (userId: string) => as(userId).disconnectEditor();
 
+/** Returns a stored credential, or null. */
 async function credential(userId: string) {
-  return (await asPlatform(gateway, CREDENTIAL, { userId })).editorCredential;
+  const { editorCredential } = (await as(platform).graphql(READ, { userId })).data;
+  if (editorCredential === null) return null;
+  const { version, accessToken, refreshToken } = editorCredential;
+  return { version, accessToken, refreshToken };
 }
 
-async function report(userId: string, version: string, reason = 'TOKEN_EXPIRED') {
-  const data = await asPlatform(
-    gateway,
-    `mutation ($input: ReportEditorAuthFailureInput!) {
-      reportEditorAuthFailure(input: $input) { applied editorAuth { auth { type } needsReauth reauthReason } }
-    }`,
-    { input: { userId, version, reason } },
-  );
-  return data.reportEditorAuthFailure;
-}
+const report = (userId: string, version: string, reason = 'TOKEN_EXPIRED') =>
+  as(platform).reportEditorFailure({ userId, version, reason });
 
-async function refresh(userId: string, version: string, pair = second): Promise<string> {
-  const data = await asPlatform(gateway, REFRESH, { input: { userId, version, ...pair } });
-  return data.refreshEditorCredential.version;
-}
+const refresh = (userId: string, version: string, pair = second) =>
+  as(platform).refreshCredential({ userId, version, ...pair });
 
-async function expectConflict(userId: string, version: string) {
-  const input = { userId, version, ...second };
-  const { data, errors } = await graphql(gateway, REFRESH, { input }, { token: await platform() });
-  expect(data).toEqual({ refreshEditorCredential: null });
-  expect(errors).toHaveLength(1);
-  expect(errors[0].extensions).toMatchObject({
-    code: 'CONFLICT',
-    reason: 'STALE_VERSION',
-    errors: [{ location: 'input.version', value: version }],
-  });
-}
+const expectConflict = (userId: string, version: string) =>
+  expect(refresh(userId, version)).rejects.toMatchObject(conflict('STALE_VERSION', 'input.version'));
 
 const readRow = (userId: string) =>
   gateway.database.sql('select * from editor_credential where user_id = $1', [userId]);
 
 test('records a failure of the current version, and returns the new state', async () => {
   const version = await store('failed');
-  expect(await report('failed', version, 'REFRESH_FAILED')).toEqual({
+  expect(await report('failed', version, 'REFRESH_FAILED')).toMatchObject({
     applied: true,
     editorAuth: { auth: { type: 'SUBSCRIPTION' }, needsReauth: true, reauthReason: 'REFRESH_FAILED' },
   });
@@ -76,8 +53,10 @@ test('records a failure of the current version, and returns the new state', asyn
 });
 
 test('returns the failure with the credential until another one is stored', async () => {
-  const state = async () =>
-    (await asPlatform(gateway, CREDENTIAL_STATE, { userId: 'seen' })).editorCredential;
+  const state = async () => {
+    const { needsReauth, reauthReason } = await as(platform).editorCredential({ userId: 'seen' });
+    return { needsReauth, reauthReason };
+  };
   const version = await store('seen');
   expect(await state()).toEqual({ needsReauth: false, reauthReason: null });
   await report('seen', version, 'TOKEN_REVOKED');
@@ -103,7 +82,7 @@ test.each<[what: string, other: string | undefined]>([
   await store(what, second);
   const before = await readRow(what);
 
-  expect(await report(what, other ?? earlier)).toEqual({
+  expect(await report(what, other ?? earlier)).toMatchObject({
     applied: false,
     editorAuth: { auth: { type: 'SUBSCRIPTION' }, needsReauth: false, reauthReason: null },
   });
@@ -115,10 +94,10 @@ test('ignores a failure if no credential is stored', async () => {
     applied: false,
     editorAuth: { auth: { type: 'NONE' }, needsReauth: false, reauthReason: null },
   };
-  expect(await report('never', randomUUIDv7())).toEqual(nothing);
+  expect(await report('never', randomUUIDv7())).toMatchObject(nothing);
   const version = await store('deleted');
   await remove('deleted');
-  expect(await report('deleted', version)).toEqual(nothing);
+  expect(await report('deleted', version)).toMatchObject(nothing);
 });
 
 test('a refresh creates a new version and clears needs_reauth', async () => {
@@ -129,7 +108,7 @@ test('a refresh creates a new version and clears needs_reauth', async () => {
 
   expect(next).not.toBe(version);
   expect(await credential('refreshed')).toEqual({ version: next, ...second });
-  const { body } = await rest(gateway, 'GET', '/editor/auth', { token: await member('refreshed') });
+  const { body } = await as('refreshed').rest.get('/editor/auth');
   expect(body).toStrictEqual({ auth: { type: 'subscription' }, needs_reauth: false });
 });
 
@@ -218,36 +197,32 @@ test('versions never repeat over any sequence of changes, and only the current o
 
 test('stores exactly one of several concurrent refreshes of a version; the others return CONFLICT', async () => {
   const version = await store('race');
-  const token = await platform();
-  const replies = await Promise.all(
-    Array.from({ length: 8 }, (_, n) => {
-      const input = { userId: 'race', version, accessToken: `a-${n}`, refreshToken: `r-${n}` };
-      return graphql(gateway, REFRESH, { input }, { token });
-    }),
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 8 }, (_, n) =>
+      refresh('race', version, { accessToken: `a-${n}`, refreshToken: `r-${n}` }),
+    ),
   );
 
-  const winners = replies.flatMap(({ data }, n) => (data.refreshEditorCredential ? [n] : []));
-  expect(winners).toHaveLength(1);
-  const codes = replies.flatMap(({ errors }) => errors.map(({ extensions }) => extensions.code));
-  expect(codes).toEqual(Array(7).fill('CONFLICT'));
-  expect(await credential('race')).toEqual({
-    version: replies[winners[0] ?? 0]?.data.refreshEditorCredential.version,
-    accessToken: `a-${winners[0]}`,
-    refreshToken: `r-${winners[0]}`,
-  });
+  const winners = outcomes.flatMap((outcome, n) =>
+    outcome.status === 'fulfilled'
+      ? [{ version: outcome.value, accessToken: `a-${n}`, refreshToken: `r-${n}` }]
+      : [],
+  );
+  expect(winners).toEqual([await credential('race')]);
+  for (const outcome of outcomes)
+    if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject(conflict('STALE_VERSION'));
 });
 
 test('writes an audit line with caller and user for every read of a credential, without the tokens', async () => {
   await store('audited');
-  const reader = await signToken({ sub: 'the-reader', scope: 'platform:credentials' });
+  const reader = as(() => signToken({ sub: 'the-reader', scope: 'platform:credentials' }));
   const auditLines = () =>
     gateway
       .logLines()
       .filter((line) => line.includes('editor_credential.read') && line.includes('the-reader'));
 
   for (const userId of ['audited', 'not-stored', 'audited']) {
-    const { errors } = await graphql(gateway, CREDENTIAL, { userId }, { token: reader });
-    expect(errors).toEqual([]);
+    expect((await reader.graphql(READ, { userId })).errors).toEqual([]);
   }
 
   expect(auditLines().map((line) => JSON.parse(line))).toMatchObject(
@@ -255,8 +230,6 @@ test('writes an audit line with caller and user for every read of a credential, 
   );
   expect(auditLines().join('\n')).not.toMatch(/first-access|first-refresh/);
 });
-
-const READ = 'editor_credential.read';
 
 test('writes audit lines for changes of a credential and for deleting its user', async () => {
   await refresh('changed', await store('changed'));
@@ -267,7 +240,9 @@ test('writes audit lines for changes of a credential and for deleting its user',
   const audits = gateway
     .logLines()
     .map((line) => JSON.parse(line))
-    .filter(({ audit, user }) => audit !== undefined && user === 'changed' && audit !== READ)
+    .filter(
+      ({ audit, user }) => audit !== undefined && user === 'changed' && audit !== 'editor_credential.read',
+    )
     .map(({ audit, by }) => ({ audit, by }));
   expect(audits).toEqual([
     { audit: 'editor_credential.stored', by: 'changed' },

@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
-import { asMember, asPlatform } from '../support/records.ts';
-import { member, platform } from '../support/tokens.ts';
+import { platform } from '../support/tokens.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
 const [firstKey, secondKey] = [newKey(), newKey()];
@@ -24,27 +22,20 @@ afterAll(async () => {
 });
 
 const pair = { accessToken: 'ACCESS-k3yb0ard', refreshToken: 'REFRESH-m0n1t0r' };
-const CREDENTIAL =
-  'query ($userId: ID!) { editorCredential(userId: $userId) { version accessToken refreshToken } }';
 
 async function store(userId: string, at = gateway) {
-  const token = await member(userId);
-  const reply = await rest(at, 'PUT', '/editor/auth/subscription', { token, body: pair });
+  const reply = await at.as(userId).rest.put('/editor/auth/subscription', pair);
   expect(reply.status).toBe(200);
   return reply;
 }
 
-async function status(userId: string, at = gateway) {
-  return (await rest(at, 'GET', '/editor/auth', { token: await member(userId) })).body;
-}
-
-async function credential(userId: string, at = gateway) {
-  return (await asPlatform(at, CREDENTIAL, { userId })).editorCredential;
-}
+const status = async (userId: string, at = gateway) => (await at.as(userId).rest.get('/editor/auth')).body;
+const credential = (userId: string, at = gateway) => at.as(platform).editorCredential({ userId });
 
 /** Expects an internal error for reading a credential that cannot be decrypted. */
 async function expectUnreadable(userId: string, at = gateway) {
-  const reply = await graphql(at, CREDENTIAL, { userId }, { token: await platform() });
+  const query = 'query ($userId: ID!) { editorCredential(userId: $userId) { accessToken } }';
+  const reply = await at.as(platform).graphql(query, { userId });
   expect(reply.errors.map(({ extensions }) => extensions.code)).toEqual(['INTERNAL_ERROR']);
   expect(reply.data?.editorCredential ?? null).toBeNull();
   expect(reply.text).not.toContain('key');
@@ -76,16 +67,9 @@ test('stores tokens encrypted, with different ciphertexts for the same tokens', 
 });
 
 test('never returns tokens from account operations and never logs them', async () => {
-  const replies = [await store('unseen')];
-  const token = await member('unseen');
-  replies.push(await rest(gateway, 'GET', '/editor/auth', { token }));
-  replies.push(await rest(gateway, 'DELETE', '/editor/auth', { token }));
-  await asMember(
-    gateway,
-    'unseen',
-    'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }',
-    { input: pair },
-  );
+  const { rest, connectEditor } = gateway.as('unseen');
+  const replies = [await store('unseen'), await rest.get('/editor/auth'), await rest.delete('/editor/auth')];
+  await connectEditor(pair);
   await credential('unseen');
 
   for (const { text } of replies) expect(text).not.toMatch(/ACCESS|REFRESH/);
@@ -134,8 +118,7 @@ test('a credential whose key is not configured requires reauthentication, and is
 
 test('an unreadable credential can be deleted', async () => {
   await store('lost');
-  const token = await member('lost');
-  expect((await rest(withoutKey, 'DELETE', '/editor/auth', { token })).status).toBe(204);
+  expect((await withoutKey.as('lost').rest.delete('/editor/auth')).status).toBe(204);
   expect(await status('lost', withoutKey)).toMatchObject({ auth: { type: 'none' }, needs_reauth: false });
 });
 

@@ -1,32 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
+import { conflict } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asMember, asPlatform, credentialVersion } from '../support/records.ts';
-import { member, platform } from '../support/tokens.ts';
+import { credentialVersion } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
 /* Pairs without a refresh token, and the expiry of access tokens. */
 
 const gateway = useGateway();
 
-const STORE =
-  'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { editorAuth { auth { type } } } }';
-const REFRESH =
-  'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';
-const CLAIM =
-  'mutation ($input: ClaimEditorCredentialRefreshInput!) { claimEditorCredentialRefresh(input: $input) { granted } }';
-const READ =
-  'query ($userId: ID!) { editorCredential(userId: $userId) { accessToken refreshToken expiresAt } }';
+const { as } = gateway;
 
-const put = async (userId: string, body: object) =>
-  rest(gateway, 'PUT', '/editor/auth/subscription', { token: await member(userId), body });
-const store = (userId: string, input: object) => asMember(gateway, userId, STORE, { input });
-const read = async (userId: string) => (await asPlatform(gateway, READ, { userId })).editorCredential;
-
-async function claim(userId: string, version: string) {
-  const input = { userId, version, claimId: randomUUID() };
-  return graphql(gateway, CLAIM, { input }, { token: await platform() });
-}
+const put = (userId: string, body: object) => as(userId).rest.put('/editor/auth/subscription', body);
+const store = (userId: string, input: object) => as(userId).connectEditor(input);
+const read = async (userId: string) => {
+  const { accessToken, refreshToken, expiresAt } = await as(platform).editorCredential({ userId });
+  return { accessToken, refreshToken, expiresAt };
+};
+const refresh = (input: object) => as(platform).refreshCredential(input);
+const claim = (userId: string, version: string) =>
+  as(platform).claimRefresh({ userId, version, claimId: randomUUID() });
 
 const readRow = async (userId: string) =>
   (
@@ -66,29 +59,20 @@ test.each<[what: string, input: object]>([
 });
 
 test('over GraphQL, an empty refreshToken is rejected', async () => {
-  const input = { accessToken: 'a', refreshToken: '' };
-  const { errors } = await graphql(gateway, STORE, { input }, { token: await member('empty') });
-  expect(errors[0].extensions.errors).toMatchObject([
-    { location: 'input.refreshToken', value: '[redacted]' },
-  ]);
+  await expect(store('empty', { accessToken: 'a', refreshToken: '' })).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+    errors: [{ location: 'input.refreshToken', value: '[redacted]' }],
+  });
 });
 
 test('a pair without a refresh token cannot be claimed, and can be replaced', async () => {
   await put('setup', { accessToken: 'setup', refreshToken: '' });
   const version = await credentialVersion(gateway, 'setup');
 
-  const { data, errors } = await claim('setup', version);
-
-  expect(data).toEqual({ claimEditorCredentialRefresh: null });
-  expect(errors[0].extensions).toMatchObject({
-    code: 'CONFLICT',
-    reason: 'NOT_REFRESHABLE',
-    errors: [{ location: 'input.version', value: version }],
-  });
+  await expect(claim('setup', version)).rejects.toMatchObject(conflict('NOT_REFRESHABLE', 'input.version'));
   expect(await readRow('setup')).toMatchObject({ claim_id: null });
-  const refreshed = { userId: 'setup', version, accessToken: 'next', refreshToken: 'refresh' };
-  const next = (await asPlatform(gateway, REFRESH, { input: refreshed })).refreshEditorCredential.version;
-  expect((await claim('setup', next)).data.claimEditorCredentialRefresh).toEqual({ granted: true });
+  const next = await refresh({ userId: 'setup', version, accessToken: 'next', refreshToken: 'refresh' });
+  expect(await claim('setup', next)).toMatchObject({ granted: true });
 });
 
 test('a refresh can store a pair without a refresh token, and its retry returns the same version', async () => {
@@ -96,21 +80,18 @@ test('a refresh can store a pair without a refresh token, and its retry returns 
   const version = await credentialVersion(gateway, 'last');
   const input = { userId: 'last', version, accessToken: 'final', refreshToken: null };
 
-  const first = (await asPlatform(gateway, REFRESH, { input })).refreshEditorCredential.version;
+  const first = await refresh(input);
 
   expect(await read('last')).toEqual({ accessToken: 'final', refreshToken: null, expiresAt: null });
-  expect((await asPlatform(gateway, REFRESH, { input })).refreshEditorCredential.version).toBe(first);
-  const other = { ...input, refreshToken: 'other' };
-  const { errors } = await graphql(gateway, REFRESH, { input: other }, { token: await platform() });
-  expect(errors[0].extensions.code).toBe('CONFLICT');
+  expect(await refresh(input)).toBe(first);
+  await expect(refresh({ ...input, refreshToken: 'other' })).rejects.toMatchObject(conflict('STALE_VERSION'));
 });
 
 test('a stale version is reported before a missing refresh token', async () => {
   await put('both', { accessToken: 'a', refreshToken: 'r' });
   const stale = await credentialVersion(gateway, 'both');
   await put('both', { accessToken: 'setup', refreshToken: '' });
-  const { errors } = await claim('both', stale);
-  expect(errors[0].extensions.errors).toMatchObject([{ message: 'must be the current version' }]);
+  await expect(claim('both', stale)).rejects.toMatchObject(conflict('STALE_VERSION', 'input.version'));
 });
 
 test('expiresAt is stored, and replaced by every store, refresh and deletion', async () => {
@@ -120,8 +101,7 @@ test('expiresAt is stored, and replaced by every store, refresh and deletion', a
   expect(await expiry()).toBe('2026-12-01T08:00:00.000Z');
 
   const version = await credentialVersion(gateway, 'expiring');
-  const input = { userId: 'expiring', version, ...pair, expiresAt: '2027-01-01T00:00:00.000Z' };
-  await asPlatform(gateway, REFRESH, { input });
+  await refresh({ userId: 'expiring', version, ...pair, expiresAt: '2027-01-01T00:00:00.000Z' });
   expect(await expiry()).toBe('2027-01-01T00:00:00.000Z');
 
   await put('expiring', pair);
@@ -129,10 +109,10 @@ test('expiresAt is stored, and replaced by every store, refresh and deletion', a
 
   await store('expiring', { ...pair, expiresAt: '2026-12-01T08:00:00Z' });
   const next = await credentialVersion(gateway, 'expiring');
-  await asPlatform(gateway, REFRESH, { input: { userId: 'expiring', version: next, ...pair } });
+  await refresh({ userId: 'expiring', version: next, ...pair });
   expect(await expiry()).toBeNull();
 
   await store('expiring', { ...pair, expiresAt: '2026-12-01T08:00:00Z' });
-  await rest(gateway, 'DELETE', '/editor/auth', { token: await member('expiring') });
+  await as('expiring').rest.delete('/editor/auth');
   expect(await readRow('expiring')).toMatchObject({ expires_at: null });
 });

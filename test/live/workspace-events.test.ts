@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asPlatform, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { putWorkspaces, workspaceInput } from '../support/records.ts';
 import { openStream, type SseStream } from '../support/sse.ts';
-import { member } from '../support/tokens.ts';
+import { member, platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
 
@@ -28,11 +28,7 @@ const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toIS
 const state = (id: string, second: number, status = 'RUNNING') =>
   workspaceInput({ id, status, createdAt: at(0), updatedAt: at(second) });
 const remove = (userId: string, id: string, second: number) =>
-  asPlatform(
-    gateway,
-    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
-    { input: { userId, id, deletedAt: at(second) } },
-  );
+  gateway.as(platform).deleteWorkspace({ userId, id, deletedAt: at(second) });
 
 test('sends all workspaces first, then each change: put, changed, deleted, recreated', async () => {
   const user = 'flow';

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
+import { refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asPlatform, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { member, platform } from '../support/tokens.ts';
+import { putWorkspaces, workspaceInput } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
+const { as } = gateway;
 
-const PUT =
-  'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id gitRef } } }';
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
 
 /** A state of a workspace, identified by its git reference. */
@@ -16,19 +15,12 @@ const state = (id: string, second: number) =>
   workspaceInput({ id, gitRef: `at ${second}`, createdAt: at(0), updatedAt: at(second) });
 
 const put = (userId: string, ...states: object[]) => putWorkspaces(gateway, userId, states);
-
-async function remove(userId: string, id: string, second: number): Promise<boolean> {
-  const data = await asPlatform(
-    gateway,
-    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
-    { input: { userId, id, deletedAt: at(second) } },
-  );
-  return data.deleteWorkspace.deleted;
-}
+const remove = (userId: string, id: string, second: number) =>
+  as(platform).deleteWorkspace({ userId, id, deletedAt: at(second) });
+const read = async (userId: string) => (await as(userId).rest.get('/user/workspaces')).body.workspaces;
 
 async function readRefs(userId: string): Promise<string[]> {
-  const { body } = await rest(gateway, 'GET', '/user/workspaces', { token: await member(userId) });
-  return body.workspaces.map(({ git_ref }: { git_ref: string }) => git_ref).sort();
+  return (await read(userId)).map(({ git_ref }: { git_ref: string }) => git_ref).sort();
 }
 
 async function readRevision(userId: string): Promise<number> {
@@ -42,18 +34,11 @@ async function readRevision(userId: string): Promise<number> {
 test('a newer state replaces the whole workspace', async () => {
   const id = randomUUID();
   await put('newer', { ...state(id, 1), status: 'ERROR', errorMessage: 'Broken', machineId: 'm' });
-  const next = workspaceInput({
-    id,
-    projectId: 'moved',
-    keepActive: true,
-    createdAt: at(5),
-    updatedAt: at(2),
-  });
+  const moved = { id, projectId: 'moved', keepActive: true, createdAt: at(5), updatedAt: at(2) };
 
-  expect(await put('newer', next)).toEqual([id]);
+  expect(await put('newer', workspaceInput(moved))).toEqual([id]);
 
-  const { body } = await rest(gateway, 'GET', '/user/workspaces', { token: await member('newer') });
-  expect(body.workspaces).toStrictEqual([
+  expect(await read('newer')).toStrictEqual([
     {
       id,
       project_id: 'moved',
@@ -80,45 +65,33 @@ test('ignores an older state or one with the same timestamp, and returns only wh
   expect(await readRevision('older')).toBeGreaterThan(before);
 });
 
-test('stores all states of a call or none', async () => {
-  await gateway.database.sql(
-    `alter table workspace add constraint no_poison check (git_ref is distinct from 'poison')`,
-  );
-  const input = {
-    userId: 'all-or-none',
-    workspaces: [state(randomUUID(), 1), { ...state(randomUUID(), 1), gitRef: 'poison' }],
-  };
-  const { errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
-  expect(errors.map(({ extensions }) => extensions.code)).toEqual(['INTERNAL_ERROR']);
-  expect(await readRefs('all-or-none')).toEqual([]);
-});
-
-test('rejects duplicate IDs regardless of case, reports each duplicate, and stores nothing', async () => {
-  const [id, other] = [randomUUID(), randomUUID()];
-  const workspaces = [state(id, 1), state(other, 1), state(id.toUpperCase(), 2), state(id, 3)];
-  const input = { userId: 'twice', workspaces };
-
-  const { data, errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
-
-  expect(data).toEqual({ putWorkspaces: null });
-  expect(errors[0].extensions.code).toBe('VALIDATION_FAILED');
-  const locations = errors[0].extensions.errors.map(({ location }: { location: string }) => location);
-  expect(locations).toEqual(['input.workspaces[2].id', 'input.workspaces[3].id']);
-  expect(await readRefs('twice')).toEqual([]);
-});
-
 test('accepts 0 to 500 states', async () => {
-  const states = Array.from({ length: 500 }, (_, n) => state(randomUUID(), n));
   expect(await put('most')).toEqual([]);
+  const states = Array.from({ length: 500 }, (_, n) => state(randomUUID(), n));
   expect(await put('most', ...states)).toHaveLength(500);
   expect(await readRefs('most')).toHaveLength(500);
+});
 
-  const input = { userId: 'most', workspaces: [...states, state(randomUUID(), 1)] };
-  const { errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
-  expect(errors[0].extensions).toMatchObject({
-    code: 'VALIDATION_FAILED',
-    errors: [{ location: 'input.workspaces' }],
-  });
+const [id, other] = [randomUUID(), randomUUID()];
+const poisoned = { ...state(randomUUID(), 1), gitRef: 'poison' };
+
+test.each<[what: string, states: object[], refusal: object]>([
+  ['a state cannot be stored', [state(id, 1), poisoned], refused('INTERNAL_ERROR')],
+  [
+    'IDs are repeated, regardless of case',
+    [state(id, 1), state(other, 1), state(id.toUpperCase(), 2), state(id, 3)],
+    refused('VALIDATION_FAILED', 'input.workspaces[2].id', 'input.workspaces[3].id'),
+  ],
+  [
+    'there are more than 500',
+    Array.from({ length: 501 }, () => state(randomUUID(), 1)),
+    refused('VALIDATION_FAILED', 'input.workspaces'),
+  ],
+])('stores none if %s', async (_what, states, refusal) => {
+  await gateway.database.sql(`alter table workspace drop constraint if exists no_poison,
+    add constraint no_poison check (git_ref is distinct from 'poison')`);
+  await expect(put('none', ...states)).rejects.toMatchObject(refusal);
+  expect(await readRefs('none')).toEqual([]);
 });
 
 test('deleting a workspace is idempotent', async () => {
@@ -126,9 +99,12 @@ test('deleting a workspace is idempotent', async () => {
   await put('deleted', state(id, 1));
   expect(await remove('deleted', id.toUpperCase(), 2)).toBe(true);
   const before = await readRevision('deleted');
-  expect(await remove('deleted', id, 2)).toBe(false);
-  expect(await remove('deleted', id, 3)).toBe(false);
-  expect(await remove('deleted', randomUUID(), 3)).toBe(false);
+  for (const [given, second] of [
+    [id, 2],
+    [id, 3],
+    [randomUUID(), 3],
+  ] as const)
+    expect(await remove('deleted', given, second)).toBe(false);
   expect(await readRefs('deleted')).toEqual([]);
   expect(await readRevision('deleted')).toBe(before);
 });
@@ -137,8 +113,7 @@ test('only a state newer than the deletion recreates the workspace', async () =>
   const id = randomUUID();
   await put('late', state(id, 1));
   await remove('late', id, 10);
-  expect(await put('late', state(id, 9))).toEqual([]);
-  expect(await put('late', state(id, 10))).toEqual([]);
+  for (const second of [9, 10]) expect(await put('late', state(id, second))).toEqual([]);
   expect(await readRefs('late')).toEqual([]);
 
   expect(await put('late', state(id, 11))).toEqual([id]);
@@ -150,7 +125,6 @@ test('a deletion also applies to states that arrive after it', async () => {
   const id = randomUUID();
   expect(await remove('early', id, 10)).toBe(false);
   expect(await put('early', state(id, 5))).toEqual([]);
-  expect(await readRefs('early')).toEqual([]);
 });
 
 test('ignores a deletion older than the state or than a previous deletion', async () => {
@@ -166,8 +140,7 @@ test('ignores a deletion older than the state or than a previous deletion', asyn
 
 test('two users can have workspaces with the same ID', async () => {
   const id = randomUUID();
-  await put('one', state(id, 1));
-  await put('two', state(id, 1));
+  for (const user of ['one', 'two']) await put(user, state(id, 1));
   expect(await remove('one', id, 2)).toBe(true);
   expect(await readRefs('two')).toEqual(['at 1']);
   expect(await put('two', state(id, 1.5))).toEqual([id]);
@@ -184,10 +157,9 @@ test('the latest timestamp decides, whatever the order of concurrent states and 
     }),
   );
 
-  expect(await readRefs('race')).toEqual(['at 9', 'at 9', 'at 9']);
-  const { body } = await rest(gateway, 'GET', '/user/workspaces', { token: await member('race') });
-  const left = body.workspaces.map(({ id }: { id: string }) => id).sort();
-  expect(left).toEqual(ids.filter((_, n) => n % 2 === 1).sort());
+  const left = await read('race');
+  expect(left.map(({ git_ref }: { git_ref: string }) => git_ref)).toEqual(['at 9', 'at 9', 'at 9']);
+  expect(left.map(({ id }: { id: string }) => id).sort()).toEqual(ids.filter((_, n) => n % 2 === 1).sort());
 });
 
 test('concurrent calls with overlapping lists in opposite orders all succeed', async () => {
