@@ -1,8 +1,7 @@
-import { pipeline } from 'node:stream/promises';
 import {
+  type CallToolRequestParams,
+  type CallToolResult,
   createMcpHandler,
-  type ProgressNotificationParams,
-  type ProgressToken,
   Server,
 } from '@modelcontextprotocol/server';
 import type { Request as ExpressRequest, Response as ExpressResponse, RequestHandler } from 'express';
@@ -36,96 +35,118 @@ const listed = tools.map(({ name, description, inputSchema }) => ({
   outputSchema: Schema.parse(resultSchema),
 }));
 
+/** What a call of a tool returns. */
+type OnCall = (params: CallToolRequestParams) => CallToolResult;
+
+/** A complete reply. */
+type Reply = { status: number; headers: Headers; text: string };
+
 /**
  * Creates the handler of the MCP server: Streamable HTTP without sessions. Every message is a request of its own, by the
- * token that comes with it.
+ * token that comes with it. The library checks a call before the tool runs, and formats the result afterwards: while a call
+ * waits, none of the library's objects are in memory, which take 26 KiB.
  */
 export function createMcp(publish: PublishDraft, log: Log): RequestHandler {
-  const callers = new WeakMap<Request, ToolCaller>();
+  const onCalls = new WeakMap<Request, OnCall>();
   const handler = createMcpHandler(
-    ({ requestInfo }) => createServer(requestInfo && callers.get(requestInfo)),
+    ({ requestInfo }) => createServer(requestInfo && onCalls.get(requestInfo)),
     // Nothing that a client could subscribe to changes.
     { maxSubscriptions: 0, onerror: (error) => log.debug({ err: error }, 'an MCP message was refused') },
   );
+
+  async function exchange(request: ExpressRequest, body: unknown, onCall: OnCall): Promise<Reply> {
+    const sent = toWebRequest(request);
+    onCalls.set(sent, onCall);
+    const reply = await handler.fetch(sent, body === undefined ? {} : { parsedBody: body });
+    return { status: reply.status, headers: reply.headers, text: await reply.text() };
+  }
+
   return async (request, response) => {
     const context = contextOf(response);
-    requireTask(context);
+    const task = requireTask(context);
     const body = request.method === 'POST' ? await readJson(request, context) : undefined;
     if (Array.isArray(body)) throw createBodyError('must be one message');
-    const sent = toWebRequest(request, response);
-    callers.set(sent, {
-      context,
-      publish: (draft) => {
-        const named = requestQuery(request).get('project') ?? undefined;
-        return publish(request, response, requireProject(requireTask(context), named), draft);
-      },
-      isGone: () => response.destroyed,
+    let called: CallToolRequestParams | undefined;
+    let reply = await exchange(request, body, (params) => {
+      called = params;
+      return { content: [] };
     });
-    await send(await handler.fetch(sent, body === undefined ? {} : { parsedBody: body }), response);
+    if (called !== undefined) {
+      const named = requestQuery(request).get('project') ?? undefined;
+      const result = await callTool(called, response, {
+        context,
+        publish: (draft) => publish(request, response, requireProject(task, named), draft),
+        isGone: () => response.destroyed,
+      });
+      reply = await exchange(request, body, () => result);
+    }
     await context.quota.chargeMinimum(context);
+    send(reply, response);
   };
 }
 
-/** Converts a request without its body. Its signal is aborted when the caller disconnects. */
-function toWebRequest({ method, headers }: ExpressRequest, response: ExpressResponse): Request {
-  const leaving = new AbortController();
-  contextOf(response).onLeave(() => leaving.abort());
-  const { authorization: _token, ...others } = headers;
-  const named = Object.entries(others).filter(
-    (header): header is [string, string] => typeof header[1] === 'string',
-  );
-  return new Request(`http://localhost${MCP_PATH}`, { method, headers: named, signal: leaving.signal });
-}
-
-async function send(reply: Response, response: ExpressResponse): Promise<void> {
-  response.setHeader('Cache-Control', 'no-store');
-  response.writeHead(reply.status, Object.fromEntries(reply.headers));
-  if (reply.body === null) response.end();
-  // A caller that disconnects ends the reply.
-  else await pipeline(reply.body, response).catch(() => response.destroy());
+/** Converts a request without its body and its token. */
+function toWebRequest({ method, headers: { authorization: _token, ...others } }: ExpressRequest): Request {
+  const headers = Object.entries(others).filter((one): one is [string, string] => typeof one[1] === 'string');
+  return new Request(`http://localhost${MCP_PATH}`, { method, headers });
 }
 
 /** Creates the server of one message. */
-function createServer(caller: ToolCaller | undefined): Server {
+function createServer(onCall: OnCall | undefined): Server {
   const server = new Server(
     { name: 'workspace-account-gateway', version },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
   );
   server.setRequestHandler('tools/list', () => ({ tools: listed }));
-  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
-    const tool = tools.find(({ name }) => name === params.name);
-    if (caller === undefined) throw new Error('The caller of a tool was not identified.');
-    const progress = reportProgress(params._meta?.progressToken, (sent) => mcpReq.notify(sent));
-    try {
-      if (tool === undefined) throw new NotFoundError();
-      const result = await tool.call(params.arguments ?? {}, caller);
-      return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: result };
-    } catch (error) {
-      return { content: [{ type: 'text', text: explain(error, caller) }], isError: true };
-    } finally {
-      clearInterval(progress);
-    }
+  server.setRequestHandler('tools/call', ({ params }) => {
+    if (onCall === undefined) throw new Error('The request of a call was not found.');
+    return onCall(params);
   });
   return server;
 }
 
-type Progress = { method: 'notifications/progress'; params: ProgressNotificationParams };
+/** Calls a tool. Reports the progress at once, and then regularly, if the caller has asked for that. */
+async function callTool(
+  { name, arguments: given = {}, _meta }: CallToolRequestParams,
+  response: ExpressResponse,
+  caller: ToolCaller,
+): Promise<CallToolResult> {
+  const token = _meta?.progressToken;
+  const progress = token === undefined ? undefined : reportProgress(token, response);
+  try {
+    const tool = tools.find((one) => one.name === name);
+    if (tool === undefined) throw new NotFoundError();
+    const result = await tool.call(given, caller);
+    return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: result };
+  } catch (error) {
+    return { content: [{ type: 'text', text: explain(error, caller) }], isError: true };
+  } finally {
+    clearInterval(progress);
+  }
+}
 
-/** Says at once and then regularly that a call is waiting, if its caller has asked for that. */
-function reportProgress(
-  progressToken: ProgressToken | undefined,
-  notify: (sent: Progress) => Promise<void>,
-): NodeJS.Timeout | undefined {
-  if (progressToken === undefined) return undefined;
+function reportProgress(progressToken: string | number, response: ExpressResponse): NodeJS.Timeout {
   const start = Date.now();
   const report = () => {
     const progress = Math.round((Date.now() - start) / 1000);
     const params = { progressToken, progress, message: 'Waiting for the user.' };
-    // The caller may have disconnected.
-    notify({ method: 'notifications/progress', params }).catch(() => undefined);
+    response.write(toEvent(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
   };
+  response.writeHead(200, { 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-store' });
   report();
   return setInterval(report, PROGRESS_MS);
+}
+
+const EVENT_STREAM = 'text/event-stream';
+
+const toEvent = (message: string) => `event: message\ndata: ${message}\n\n`;
+
+/** Sends a reply, or adds it to the event stream that has begun. */
+function send({ status, headers, text }: Reply, response: ExpressResponse): void {
+  const isStream = headers.get('Content-Type')?.startsWith(EVENT_STREAM);
+  if (response.headersSent) response.end(isStream ? text : toEvent(text));
+  else
+    response.setHeader('Cache-Control', 'no-store').writeHead(status, Object.fromEntries(headers)).end(text);
 }
 
 /** Describes an error for a model, with what it can do about it. */

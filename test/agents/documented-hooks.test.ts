@@ -1,116 +1,55 @@
-import { spawn } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
 import { awaitOpen, recorded, recordedBody } from '../support/agents.ts';
-import { readBlocks, readPage } from '../support/documentation.ts';
-import { makeFolder } from '../support/folder.ts';
+import { runHook, tokenFile } from '../support/documented-hooks.ts';
 import { useGateway } from '../support/gateway.ts';
 import { answer, answers, makeExpired, readNotification } from '../support/requests.ts';
 import { signTaskToken } from '../support/tokens.ts';
 
 /* The configurations of docs/agents.md, pasted and run as the agents run them, with the bodies that were recorded. */
 
-type Hook = { type: string; timeout: number; url: string; headers: Record<string, string>; command: string };
-type Configuration = { hooks: Record<string, { matcher?: string; hooks: [Hook] }[]> };
-
 const gateway = useGateway();
-const [claude, codex] = readBlocks(readPage('docs/agents.md')).flatMap(({ content }): Configuration[] => {
-  const [, json] = /<<'END'\n(\{ "hooks".*)\nEND$/s.exec(content.trimEnd()) ?? [];
-  return json === undefined ? [] : [JSON.parse(json)];
-});
-let folder: string;
-beforeAll(async () => {
-  folder = await makeFolder();
-});
-afterAll(() => rm(folder, { recursive: true }));
-
-/** Runs the hook of a body, and returns what it printed, and its exit status. */
-async function runHook(
-  { hooks }: Configuration,
-  body: Record<string, unknown>,
-  token: string,
-  changes = (command: string) => command,
-) {
-  const group = hooks[String(body.hook_event_name)]?.find(
-    ({ matcher = '.*' }) =>
-      body.tool_name === undefined || new RegExp(`^(${matcher})$`).test(String(body.tool_name)),
-  );
-  const hook = group?.hooks[0];
-  if (hook === undefined) return expect.unreachable();
-  const place = (given: string) => given.replace('https://gateway.example.com', gateway.address);
-  if (hook.type === 'http') {
-    const headers = Object.entries(hook.headers).map(([name, value]) => [
-      name,
-      value.replace('$TASK_TOKEN', token),
-    ]);
-    const response = await fetch(place(hook.url), {
-      method: 'POST',
-      headers: { ...Object.fromEntries(headers), 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    return {
-      status: response.status === 200 ? 0 : response.status,
-      output: await response.text(),
-      errors: '',
-    };
-  }
-  const tokenFile = join(folder, 'token');
-  await writeFile(tokenFile, token);
-  const command = place(hook.command)
-    .replace('~/ask.sh', 'examples/agent/hooks/ask.sh')
-    .replace('~/.task-token', tokenFile);
-  const child = spawn('sh', ['-c', changes(command)], { stdio: 'pipe' });
-  child.stdin.end(JSON.stringify(body));
-  const [output, errors, status] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    new Promise((resolve) => child.once('close', resolve)),
-  ]);
-  return { status, output, errors };
-}
 
 const asked = (agent: string) =>
   recorded(agent).filter(({ hook_event_name: name }) => name === 'PermissionRequest');
 const cases = [
-  ...asked('claude').map((body) => ['claude', claude, body] as const),
-  ...asked('codex').map((body) => ['codex', codex, body] as const),
+  ...asked('claude').map((body) => ['claude', body] as const),
+  ...asked('codex').map((body) => ['codex', body] as const),
 ];
 
-test.each(cases)(
-  'the configuration for %s gets the answer to each recorded body',
-  async (agent, configuration, body) => {
-    if (configuration === undefined) return expect.unreachable();
-    const userId = `${agent}-${body.tool_name}`;
-    const token = await signTaskToken(userId, 'task-1');
-    const ran = runHook(configuration, body, token);
-    const [{ id, task }] = await awaitOpen(gateway, userId);
-    expect(task.projectId).toBe('web-shop');
+test.each(cases)('the configuration for %s gets the answer to each recorded body', async (agent, body) => {
+  const userId = `${agent}-${body.tool_name}`;
+  const token = await signTaskToken(userId, 'task-1');
+  const ran = runHook(gateway, agent, body, token);
+  const [{ id, task }] = await awaitOpen(gateway, userId);
+  expect(task.projectId).toBe('web-shop');
 
-    await answer(gateway, userId, {
-      id,
-      ...(body.tool_name === 'ExitPlanMode' ? answers.approve : answers.first),
-    });
+  await answer(gateway, userId, {
+    id,
+    ...(body.tool_name === 'ExitPlanMode' ? answers.approve : answers.first),
+  });
 
-    const { status, output } = await ran;
-    expect(status).toBe(0);
-    expect(JSON.parse(output).hookSpecificOutput.decision.behavior).toBe('allow');
-    for (const event of recorded(agent).filter(({ hook_event_name: name }) => name !== 'PermissionRequest'))
-      expect(await runHook(configuration, event, token)).toEqual({ status: 0, output: '', errors: '' });
-  },
-);
+  const { status, output } = await ran;
+  expect(status).toBe(0);
+  expect(JSON.parse(output).hookSpecificOutput.decision.behavior).toBe('allow');
+  for (const event of recorded(agent).filter(({ hook_event_name: name }) => name !== 'PermissionRequest'))
+    expect(await runHook(gateway, agent, event, token)).toEqual({ status: 0, output: '', errors: '' });
+});
 
 test('ask.sh repeats the call with the current token until there is an answer, or the request has expired', async () => {
-  if (codex === undefined) return expect.unreachable();
   const exp = Math.ceil(Date.now() / 1000) + 3;
   for (const [userId, settle, output] of [
     ['patient', (id: string) => answer(gateway, 'patient', { id, ...answers.first }), /"allow"/],
     ['late', (id: string) => makeExpired(gateway.database, 'late', id), /^$/],
   ] as const) {
-    const ran = runHook(codex, recordedBody('codex', 'Bash'), await signTaskToken(userId, 'task-1', { exp }));
+    const ran = runHook(
+      gateway,
+      'codex',
+      recordedBody('codex', 'Bash'),
+      await signTaskToken(userId, 'task-1', { exp }),
+    );
     const [{ id }] = await awaitOpen(gateway, userId);
-    await writeFile(join(folder, 'token'), await signTaskToken(userId, 'task-1'));
+    await writeFile(tokenFile, await signTaskToken(userId, 'task-1'));
     while (Date.now() < exp * 1000 + 500) await readNotification(gateway, userId, id);
 
     await settle(id);
@@ -120,15 +59,14 @@ test('ask.sh repeats the call with the current token until there is an answer, o
 });
 
 test('ask.sh denies without a valid reply if it is told to, and otherwise leaves the decision to the agent', async () => {
-  if (codex === undefined) return expect.unreachable();
   const body = recordedBody('codex', 'Bash');
 
-  expect(await runHook(codex, body, 'invalid')).toEqual({ status: 0, output: '', errors: '' });
+  expect(await runHook(gateway, 'codex', body, 'invalid')).toEqual({ status: 0, output: '', errors: '' });
   for (const changes of [
     (command: string) => `${command} deny`,
     (command: string) => `${command.replace(gateway.address, 'http://127.0.0.1:1')} deny`,
   ])
-    expect(await runHook(codex, body, 'invalid', changes)).toMatchObject({
+    expect(await runHook(gateway, 'codex', body, 'invalid', changes)).toMatchObject({
       status: 2,
       output: '',
       errors: expect.stringContaining('This is not a refusal by the user.'),

@@ -1,9 +1,11 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { recorded } from '../support/agents.ts';
 import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
 import { rest } from '../support/client.ts';
 import { createTestDatabase, renewEpochOf } from '../support/database.ts';
+import { runHook } from '../support/documented-hooks.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { buildInboxApp } from '../support/inbox-app.ts';
@@ -18,7 +20,7 @@ import {
   workspaceInput,
 } from '../support/records.ts';
 import { acknowledge, answer, answers, readNotification } from '../support/requests.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { member, signTaskToken, signToken } from '../support/tokens.ts';
 import { startWebApp, type WebApp } from '../support/web-app.ts';
 
 if (!hasBrowser) process.stdout.write('inbox-app.test.ts: chromium was not found on the PATH, skipping.\n');
@@ -108,6 +110,28 @@ describe.skipIf(!hasBrowser)(
       await card(page, 'The build failed').getByText('Messages sent').click();
       await card(page, 'The build failed').getByText('Email').waitFor();
     });
+
+    const hooks = ['claude', 'codex'].flatMap((agent) =>
+      recorded(agent)
+        .filter((body) => body.hook_event_name === 'PermissionRequest')
+        .map((body) => [agent, String(body.tool_name), body] as const),
+    );
+    test.each(hooks)(
+      'answers the hook of %s about %s, by the documented configuration',
+      async (agent, tool, body) => {
+        const user = `${agent}-${tool}`;
+        const page = await open(await serve(user));
+        await waitForLive(page);
+        const ran = runHook(gateway, agent, body, await signTaskToken(user, 'task-1'));
+        const question = page.getByRole('article').first();
+        if (tool === 'ExitPlanMode') await question.getByRole('button', { name: 'Approve' }).click();
+        else {
+          await question.getByRole('radio', { name: /^(Allow once|PostgreSQL)/ }).check();
+          await question.getByRole('button', { name: 'Send' }).click();
+        }
+        expect(JSON.parse((await ran).output).hookSpecificOutput.decision.behavior).toBe('allow');
+      },
+    );
 
     test('dismisses a notification, and undoes it', async () => {
       for (const title of ['First', 'Second']) await publish(gateway, 'undo', 'task_failed', { title });

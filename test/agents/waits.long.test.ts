@@ -1,0 +1,144 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, expect, test, vi } from 'vitest';
+import { recordedBody } from '../support/agents.ts';
+import { useGateway } from '../support/gateway.ts';
+import { scrape } from '../support/metrics.ts';
+import { publish } from '../support/records.ts';
+import { answer, answers } from '../support/requests.ts';
+import { signTaskToken } from '../support/tokens.ts';
+import type { AgentReply, Work } from '../support/waiting-agents.ts';
+
+/* Many agents that wait: what each costs, and how soon it has the answer. The agents are another process. */
+
+const gateway = useGateway({ LIVE_SWEEP_MS: '600000' });
+
+const TIMEOUT_MS = 180_000;
+/** A task may have so many open requests. */
+const OF_A_TASK = 20;
+
+const ask = { questions: [{ question: 'Which?', options: [{ label: 'A' }, { label: 'B' }] }] };
+const doors = {
+  hooks: { path: '/hooks/agent?agent=claude&project=p', body: recordedBody('claude', 'Bash') },
+  mcp: {
+    path: '/mcp?project=p',
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask_human', arguments: ask } },
+  },
+} as const;
+
+const untilWaiting = (count: number) =>
+  vi.waitFor(
+    async () => {
+      const { sum } = await scrape(gateway);
+      expect(sum('gateway_live_subscribers')).toBe(count);
+      expect(sum('db_client_connection_count', { db_client_connection_state: 'used' })).toBe(0);
+    },
+    { timeout: TIMEOUT_MS, interval: 100 },
+  );
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+function measureMemory(): number {
+  for (let round = 0; round < 4; round += 1) collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+const running: ChildProcess[] = [];
+function startAgents(work: Work): ChildProcess {
+  const agents = fork('test/support/waiting-agents.ts');
+  running.push(agents);
+  agents.send(work);
+  return agents;
+}
+afterEach(async () => {
+  for (const agents of running.splice(0)) {
+    agents.kill();
+    await once(agents, 'exit');
+  }
+  await untilWaiting(0);
+});
+
+/** Returns what a number of agents of a door send, each task's of the same user. */
+async function createWork(door: keyof typeof doors, count: number): Promise<Work> {
+  const { path, body } = doors[door];
+  const users = Array.from({ length: count / OF_A_TASK }, (_one, index) => `${door}-${index}`);
+  const tokens = await Promise.all(users.map((user) => signTaskToken(user, 'task-1')));
+  const url = `${gateway.address}${path}`;
+  return tokens.flatMap((token) => Array.from({ length: OF_A_TASK }, () => ({ url, token, body })));
+}
+
+test.each(['hooks', 'mcp'] as const)(
+  '1,000 waits at %s hold no connection to the database, and at most 20 KiB each',
+  async (door) => {
+    const count = 1000;
+    const work = await createWork(door, count);
+    startAgents(work);
+    await untilWaiting(count);
+    for (const agents of running.splice(0)) {
+      agents.kill();
+      await once(agents, 'exit');
+    }
+    await untilWaiting(0);
+    const before = measureMemory();
+
+    startAgents(work);
+    await untilWaiting(count);
+
+    expect((measureMemory() - before) / count / 1024).toBeLessThan(20);
+  },
+  TIMEOUT_MS,
+);
+
+test.each(['hooks', 'mcp', 'request'] as const)(
+  'of 200 agents that wait at %s, 99 % have the answer within 100 ms',
+  // The machine may be busy.
+  { retry: 2, timeout: TIMEOUT_MS },
+  async (door) => {
+    const count = 200;
+    const work = door === 'request' ? await createRequests(count) : await createWork(door, count);
+    const agents = startAgents(work);
+    const delays: number[] = [];
+    const done = new Promise<void>((resolve) => {
+      agents.on('message', ({ text, at }: AgentReply) => {
+        expect(text).toMatch(/"allow"|answered|ANSWERED/);
+        delays.push(at - (answeredAt.shift() ?? Number.NaN));
+        if (delays.length === count) resolve();
+      });
+    });
+    const answeredAt: number[] = [];
+    await untilWaiting(count);
+    const rows = await gateway.database.sql(
+      "select user_id, id from notification where request_state = 'open' and user_id like $1 order by user_id",
+      [`${door}-%`],
+    );
+    expect(rows).toHaveLength(count);
+
+    for (const { user_id: user, id } of rows) {
+      const arrived = delays.length;
+      const stored = answer(gateway, String(user), { id, ...answers.first });
+      answeredAt.push(Date.now());
+      await stored;
+      await vi.waitFor(() => expect(delays).toHaveLength(arrived + 1), { timeout: TIMEOUT_MS, interval: 1 });
+    }
+
+    await done;
+    delays.sort((one, other) => one - other);
+    expect(delays[Math.ceil(0.99 * count) - 1]).toBeLessThan(100);
+  },
+);
+
+/** Publishes requests of tasks, and returns the operations that await them. */
+async function createRequests(count: number): Promise<Work> {
+  const query = `query ($userId: ID!, $id: ID!) { request(userId: $userId, notificationId: $id, waitSeconds: 55) { state } }`;
+  const works = Array.from({ length: count }, async (_one, index) => {
+    const userId = `request-${Math.floor(index / OF_A_TASK)}`;
+    const task = { id: 'task-1', projectId: 'p' };
+    const { id } = await publish(gateway, userId, 'question_requested', { task, supersedes: 'NOTHING' });
+    const body = { query, variables: { userId, id } };
+    return { url: `${gateway.address}/graphql`, token: await signTaskToken(userId, 'task-1'), body };
+  });
+  return Promise.all(works);
+}
