@@ -124,7 +124,8 @@ describe.skipIf(!hasBrowser)(
         await waitForLive(page);
         const ran = runHook(gateway, agent, body, await signTaskToken(user, 'task-1'));
         const question = page.getByRole('article').first();
-        if (tool === 'ExitPlanMode') await question.getByRole('button', { name: 'Approve' }).click();
+        if (tool === 'ExitPlanMode')
+          await question.getByRole('button', { name: 'Approve', exact: true }).click();
         else {
           await question.getByRole('radio', { name: /^(Allow once|PostgreSQL)/ }).check();
           await question.getByRole('button', { name: 'Send' }).click();
