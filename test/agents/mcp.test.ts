@@ -311,6 +311,20 @@ describe('a message', () => {
     await reply.text();
   });
 
+  test('that subscribes is refused, so that no stream stays open', async () => {
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const method = 'subscriptions/listen';
+    const params = { _meta: meta, notifications: { toolsListChanged: true } };
+    const headers = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': method };
+    const reply = await post({ ...list, method, params }, await signTaskToken('alice', 't'), headers);
+
+    expect(await reply.text()).toMatch(/"error":.*limit/i);
+  });
+
   test('needs no session, and sets no cookie', async () => {
     const reply = await post(list, await signTaskToken('alice', 't'));
 
