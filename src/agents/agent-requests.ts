@@ -1,13 +1,16 @@
 import type { Request, Response } from 'express';
 import { type GraphQLSchema, parse } from 'graphql';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { requireOwnTask } from '../auth/access.ts';
 import { TASK_SCOPE } from '../auth/scopes.ts';
 import type { TokenTask } from '../auth/viewer.ts';
 import type { Context } from '../context.ts';
 import { ForbiddenError, NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
+import type { Path } from '../errors/issue.ts';
+import { toIssues } from '../errors/validation-issues.ts';
 import { asGatewayError } from '../graphql/errors.ts';
 import type { GraphQLServer } from '../graphql/server.ts';
+import { requestQuery } from '../http/messages.ts';
 import type { AnswerContent } from '../notifications/answers/answer.ts';
 import { acknowledgeAnswer } from '../notifications/answers/answer-notification.ts';
 import { awaitRequest, type FoundRequest } from '../notifications/answers/await-request.ts';
@@ -23,28 +26,29 @@ import { MAX_LENGTH, toLine, truncate } from '../values/text.ts';
 
 /** A notification of an agent, as an input of `publishNotification` without its user and task. */
 export type AgentDraft = {
+  id: string;
   title: string;
   payload: Readonly<Record<string, unknown>>;
-  id?: string;
   supersedes?: 'NOTHING';
   expiresInSeconds?: number;
 };
 
-const Published = z.object({
-  publishNotification: z.object({ notification: z.object({ id: z.string() }) }),
-});
-
 /** Publishes notifications of agents. */
 export type PublishDraft = ReturnType<typeof createPublishDraft>;
 
-/** Creates the function that publishes a draft for the task of a request's token, and returns the notification's ID. */
+/**
+ * Creates the function that publishes a draft for the task of a request's token, in the project of the token, or else of
+ * the query.
+ */
 export function createPublishDraft(schema: GraphQLSchema, yoga: GraphQLServer) {
   const document = parse(
-    'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { notification { ... on UserNotification { id } } } }',
+    'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }',
   );
-  return async (req: Request, res: Response, projectId: string, draft: AgentDraft): Promise<string> => {
-    const { userId, taskId } = requireTask(contextOf(res));
-    const { data, errors: [error] = [] } = await yoga.getEnveloped({ req, res }).execute({
+  return async (req: Request, res: Response, draft: AgentDraft): Promise<void> => {
+    const { userId, taskId, projectId = requestQuery(req).get('project') } = requireTask(contextOf(res));
+    const message = 'is required, because the token names no project';
+    if (projectId === null) throw new ValidationError([{ path: ['query', 'project'], message, value: null }]);
+    const { errors: [error] = [] } = await yoga.getEnveloped({ req, res }).execute({
       schema,
       document,
       rootValue: {},
@@ -52,7 +56,6 @@ export function createPublishDraft(schema: GraphQLSchema, yoga: GraphQLServer) {
       variableValues: { input: { userId, task: { id: taskId, projectId }, ...draft } },
     });
     if (error !== undefined) throw asGatewayError(error);
-    return Published.parse(data).publishNotification.notification.id;
   };
 }
 
@@ -62,12 +65,15 @@ export function requireTask({ viewer }: Pick<Context, 'viewer'>): TokenTask {
   return viewer.task;
 }
 
-/** Returns the project of a task: the token's, or the one that the request names. @throws {ValidationError} without one */
-export function requireProject({ projectId }: TokenTask, named: string | undefined): string {
-  const project = projectId ?? named;
-  if (project !== undefined) return project;
-  const message = 'is required, because the token names no project';
-  throw new ValidationError([{ path: ['query', 'project'], message, value: null }]);
+/** Checks the shape of a value of the request. @throws {ValidationError} */
+export function checkShape<Shape extends z.ZodType>(
+  shape: Shape,
+  value: unknown,
+  path: Path,
+): z.output<Shape> {
+  const checked = shape.safeParse(value);
+  if (checked.success) return checked.data;
+  throw new ValidationError(toIssues(checked, value, path));
 }
 
 /** Makes text a title. */

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { ValidationError } from '../errors/gateway-errors.ts';
-import { toIssues } from '../errors/validation-issues.ts';
 import type { AnswerContent } from '../notifications/answers/answer.ts';
-import { toTitle } from './agent-requests.ts';
+import { checkShape, toTitle } from './agent-requests.ts';
 
 /* What is read of the hooks of coding agents, and what they are told: one table for each agent. */
 
@@ -12,7 +11,7 @@ export type Decision =
   | { behavior: 'deny'; message: string };
 
 /** A tool call, as a hook reports it. `suggestions`: the rules that would allow such calls. */
-export type HookCall = {
+type HookCall = {
   tool: string;
   input: Readonly<Record<string, unknown>>;
   suggestions: readonly unknown[];
@@ -28,7 +27,7 @@ export type HookQuestion = {
 };
 
 /** How calls of a tool are read. */
-export type ToolMapping = {
+type ToolMapping = {
   /** Returns what the user is asked. @throws {ValidationError} if the call cannot be shown */
   ask(call: HookCall): HookQuestion;
   /** Returns what the inputs of a call have in common in all events: the others have more or less than the question. */
@@ -68,6 +67,8 @@ export const hookAgents: Readonly<Record<'claude' | 'codex', HookAgent>> = {
     permission: { ...permission, ask: (call) => askPermission({ ...call, suggestions: [] }) },
   },
 };
+
+const INPUT = ['body', 'tool_input'];
 
 const deny = (message: string): Decision => ({ behavior: 'deny', message });
 
@@ -130,7 +131,7 @@ function show(lines: readonly string[]): string {
   const shown = lines.map((line) => line.replace(INVISIBLE, toEscape)).join('\n');
   if (Buffer.byteLength(shown) <= MAX_PREVIEW_BYTES) return shown;
   const message = `must have at most ${MAX_PREVIEW_BYTES} bytes as it is shown to the user`;
-  throw new ValidationError([{ path: ['body', 'tool_input'], message, value: null }]);
+  throw new ValidationError([{ path: INPUT, message, value: null }]);
 }
 
 /** The questions of a tool call, without the members that the payload does not have. */
@@ -158,7 +159,7 @@ const Questions = z.object({
 });
 
 function askQuestions({ input }: HookCall): HookQuestion {
-  const shown = parse(Questions, input);
+  const shown = checkShape(Questions, input, INPUT);
   return {
     title: toTitle(shown.questions[0]?.question ?? '', 'A question'),
     kind: 'questionRequested',
@@ -176,7 +177,7 @@ function askQuestions({ input }: HookCall): HookQuestion {
 const Plan = z.looseObject({ plan: z.string().regex(/\S/, 'must not be blank') });
 
 function proposePlan({ input }: HookCall): HookQuestion {
-  const { plan } = parse(Plan, input);
+  const { plan } = checkShape(Plan, input, INPUT);
   const summary = toTitle(plan.trim().split('\n', 1)[0]?.replace(/^#+/, '') ?? '', 'A plan');
   return {
     title: 'Approve the plan?',
@@ -191,12 +192,6 @@ function proposePlan({ input }: HookCall): HookQuestion {
       return deny(feedback === null ? `The user ${what}.` : `The user ${what}: ${feedback}`);
     },
   };
-}
-
-function parse<Shape extends z.ZodType>(shape: Shape, input: unknown): z.output<Shape> {
-  const parsed = shape.safeParse(input);
-  if (parsed.success) return parsed.data;
-  throw new ValidationError(toIssues(parsed, input, ['body', 'tool_input']));
 }
 
 function questionsOf(answer: AnswerContent) {

@@ -1,9 +1,8 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
-import { BadRequestError, UnauthenticatedError, ValidationError } from '../errors/gateway-errors.ts';
-import { summarizeIssues, valueAt } from '../errors/issue.ts';
-import { toIssues } from '../errors/validation-issues.ts';
+import { UnauthenticatedError, ValidationError } from '../errors/gateway-errors.ts';
+import { valueAt } from '../errors/issue.ts';
 import { reportError } from '../graphql/errors.ts';
 import { requestQuery, sendText } from '../http/messages.ts';
 import { readJson } from '../http/read-json.ts';
@@ -13,14 +12,14 @@ import { describeRange, idSchema } from '../values/constraints.ts';
 import {
   type AgentDraft,
   awaitOwn,
+  checkShape,
   idPrefixOf,
   type PublishDraft,
-  requireProject,
   requireTask,
   takeAnswer,
   withdrawOwn,
 } from './agent-requests.ts';
-import { type Decision, type HookCall, hookAgents, type ToolMapping } from './hook-mappings.ts';
+import { type Decision, type HookQuestion, hookAgents } from './hook-mappings.ts';
 
 /** The path that hooks of coding agents call. */
 export const HOOKS_PATH = '/hooks/agent';
@@ -28,9 +27,11 @@ export const HOOKS_PATH = '/hooks/agent';
 const seconds = (minimum: number, maximum: number, otherwise: number) =>
   z
     .string()
-    .regex(/^\d{1,9}$/, describeRange(minimum, maximum))
+    .refine(
+      (text) => /^\d{1,9}$/.test(text) && +text >= minimum && +text <= maximum,
+      describeRange(minimum, maximum),
+    )
     .transform(Number)
-    .refine((value) => value >= minimum && value <= maximum, describeRange(minimum, maximum))
     .default(otherwise);
 
 const Query = z.strictObject({
@@ -68,11 +69,10 @@ export function createHooks(publish: PublishDraft): { handle: RequestHandler; fa
       const context = contextOf(response);
       const task = requireTask(context);
       const query = readQuery(request);
-      const body = readBody(await readJson(request, context));
+      const body = checkShape(Body, await readJson(request, context), ['body']);
       const session = `${idPrefixOf(task)}hook.${digest([query.agent, body.session_id])}.`;
       if (body.hook_event_name === 'PermissionRequest') {
-        const projectId = requireProject(task, query.project);
-        const ask = (draft: AgentDraft) => publish(request, response, projectId, draft);
+        const ask = (draft: AgentDraft) => publish(request, response, draft);
         const outcome = await decide(ask, response, query, identify(session, query, body));
         return sendDecision(response, query, outcome);
       }
@@ -95,70 +95,47 @@ export function createHooks(publish: PublishDraft): { handle: RequestHandler; fa
   };
 }
 
-/** @throws {BadRequestError} if a parameter is unknown, repeated or invalid */
+/** @throws {ValidationError} if a parameter is unknown, repeated or invalid */
 function readQuery(request: Request): Query {
   const sent = requestQuery(request);
   const values = [...new Set(sent.keys())].map((name) => [name, sent.getAll(name)] as const);
-  const query = Object.fromEntries(
-    values.map(([name, [first, ...others]]) => [name, others.length ? others : first]),
-  );
-  const parsed = Query.safeParse(query);
-  if (parsed.success) return parsed.data;
-  const issues = [...toIssues(parsed, query, ['query'])];
-  throw new BadRequestError(summarizeIssues(issues), issues);
-}
-
-/** @throws {ValidationError} if a member that is used has another type */
-function readBody(body: unknown): Body {
-  const parsed = Body.safeParse(body);
-  if (parsed.success) return parsed.data;
-  throw new ValidationError(toIssues(parsed, body, ['body']));
+  const query = values.map(([name, all]) => [name, all.length > 1 ? all : all[0]]);
+  return checkShape(Query, Object.fromEntries(query), ['query']);
 }
 
 const digest = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url').slice(0, 16);
 
-/** A call, how it is read, and the start of the IDs of its requests: the task, the session and the call, as hashes. */
-type IdentifiedCall = { call: HookCall; mapping: ToolMapping; prefix: string };
+/** What the user is asked about a call, and the start of the IDs of its requests: the task, the session and the call. */
+type IdentifiedCall = { ask(): HookQuestion; prefix: string };
 
 /** @throws {ValidationError} if the body names no tool */
 function identify(session: string, { agent }: Query, body: Body): IdentifiedCall {
-  const {
-    tool_name: tool,
-    tool_input: input,
-    permission_suggestions: suggestions,
-    agent_id: subagent,
-  } = body;
+  const { tool_name: tool, tool_input: input, permission_suggestions: suggestions } = body;
   if (tool === undefined)
     throw new ValidationError([{ path: ['body', 'tool_name'], message: 'is required', value: null }]);
   const { turn, tools, permission } = hookAgents[agent];
   const mapping = tools.get(tool) ?? permission;
-  const hashed = digest([valueAt(body, [turn]), subagent, tool, mapping.identify(input)]);
-  return { call: { tool, input, suggestions }, mapping, prefix: `${session}${hashed}.` };
+  const hashed = digest([valueAt(body, [turn]), body.agent_id, tool, mapping.identify(input)]);
+  return { ask: () => mapping.ask({ tool, input, suggestions }), prefix: `${session}${hashed}.` };
 }
-
-type Ask = (draft: AgentDraft) => Promise<string>;
 
 /** A decision; 'pending' if the caller repeats the call; undefined if nobody answered. */
 type Outcome = Decision | 'pending' | undefined;
 
 /** Asks the user about a call, and waits for the answer. Withdraws the request if the call is given up. */
 async function decide(
-  ask: Ask,
+  publish: (draft: AgentDraft) => Promise<void>,
   response: Response,
-  { call: repeated, wait, expires }: Query,
-  { call, mapping, prefix }: IdentifiedCall,
+  { call, wait, expires }: Query,
+  { ask, prefix }: IdentifiedCall,
 ): Promise<Outcome> {
   const context = contextOf(response);
-  const { title, kind, shown, toDecision } = mapping.ask(call);
+  const { title, kind, shown, toDecision } = ask();
   const toolId = prefix.slice(prefix.indexOf(':') + 1, -1);
-  const id = await ask({
-    // An equal call is another request, unless the caller says that it repeats this one.
-    id: prefix + digest(repeated ?? randomUUID()),
-    title,
-    payload: { [kind]: { toolId, input: shown } },
-    supersedes: 'NOTHING',
-    expiresInSeconds: expires,
-  });
+  // An equal call is another request, unless the caller says that it repeats this one.
+  const id = prefix + digest(call ?? randomUUID());
+  const payload = { [kind]: { toolId, input: shown } };
+  await publish({ id, title, payload, supersedes: 'NOTHING', expiresInSeconds: expires });
   const giveUp = async (): Promise<FoundRequest> => {
     await withdrawOwn(context, { ids: [id] }, 'resumed');
     return awaitOwn(context, id, 0);
@@ -171,7 +148,7 @@ async function decide(
     throw error;
   }
   if (found.requestState === 'open') {
-    if (repeated !== undefined && !response.destroyed) return 'pending';
+    if (call !== undefined && !response.destroyed) return 'pending';
     // The answer may have been stored in the meantime.
     found = await giveUp();
   }

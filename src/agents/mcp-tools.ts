@@ -1,19 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
-import { ValidationError } from '../errors/gateway-errors.ts';
-import { toIssues } from '../errors/validation-issues.ts';
 import { findRequestState } from '../notifications/answers/answer.ts';
 import type { FoundRequest } from '../notifications/answers/await-request.ts';
 import { idSchema } from '../values/constraints.ts';
-import { type AgentDraft, awaitOwn, takeAnswer, toTitle, withdrawOwn } from './agent-requests.ts';
+import {
+  type AgentDraft,
+  awaitOwn,
+  checkShape,
+  idPrefixOf,
+  requireTask,
+  takeAnswer,
+  toTitle,
+  withdrawOwn,
+} from './agent-requests.ts';
 
 /* The tools of the MCP server. What is described is written for models. */
 
-/** The caller of a tool. `publish` returns the ID of the notification; `isGone`: the caller has disconnected. */
+/** The caller of a tool. `isGone`: it has disconnected. */
 export type ToolCaller = {
   context: Context;
-  publish(draft: AgentDraft): Promise<string>;
+  publish(draft: AgentDraft): Promise<void>;
   isGone(): boolean;
 };
 
@@ -50,19 +57,20 @@ const next: Readonly<Record<ToolResult['status'], string>> = {
 /** Clients cut calls after 60 seconds. */
 const MAX_WAIT_SECONDS = 50;
 
-const wait_seconds = z
-  .int()
-  .min(0)
-  .max(MAX_WAIT_SECONDS)
-  .default(MAX_WAIT_SECONDS)
-  .describe('How long this call waits for the answer. Then the result is pending.');
-const expires_in_seconds = z
-  .int()
-  .min(60)
-  .max(31_536_000)
-  .default(86_400)
-  .describe('When the request expires. People sleep and have meetings: prefer hours.');
+const seconds = (minimum: number, maximum: number, otherwise: number) =>
+  z.int().min(minimum).max(maximum).default(otherwise);
+const text = (description: string) => z.string().min(1, 'must not be empty').describe(description);
+
 const request_id = idSchema.describe('The request_id of an earlier result.');
+const wait_seconds = seconds(0, MAX_WAIT_SECONDS, MAX_WAIT_SECONDS).describe(
+  'How long to wait for the answer.',
+);
+const times = {
+  wait_seconds,
+  expires_in_seconds: seconds(60, 31_536_000, 86_400).describe(
+    'People sleep and have meetings: prefer hours.',
+  ),
+};
 
 const NO_SECRETS = 'Never put passwords, tokens or keys in it: it is stored, and sent by email and chat.';
 
@@ -81,30 +89,19 @@ function defineTool<Input extends z.ZodObject>(
     inputSchema: z.toJSONSchema(input, { io: 'input' }),
     /** @throws {ValidationError} if the arguments do not have the shape */
     call(sent: unknown, caller: ToolCaller): Promise<ToolResult> {
-      const parsed = input.safeParse(sent);
-      if (!parsed.success) throw new ValidationError(toIssues(parsed, sent, ['arguments']));
-      return call(parsed.data, caller);
+      return call(checkShape(input, sent, ['arguments']), caller);
     },
   };
 }
 
+const Option = z.strictObject({
+  label: text('One to five words.'),
+  description: text('What follows.').optional(),
+});
 const Question = z.strictObject({
-  question: z
-    .string()
-    .min(1, 'must not be empty')
-    .describe('A complete question that can be answered without reading your conversation.'),
-  header: z.string().optional().describe('A label of one or two words.'),
-  options: z
-    .array(
-      z.strictObject({
-        label: z.string(),
-        description: z.string().optional().describe('What follows from it.'),
-      }),
-    )
-    .default([])
-    .describe(
-      'Two to four distinct choices. Omit them for free text. The user can always write another answer.',
-    ),
+  question: text('A complete question that can be answered without reading your conversation.'),
+  header: text('A label of one or two words.').optional(),
+  options: z.array(Option).default([]).describe('Two to four distinct choices. Omit them for free text.'),
   multi_select: z.boolean().default(false).describe('Whether several options can be chosen.'),
 });
 
@@ -114,19 +111,11 @@ export const tools: readonly Tool[] = [
     'ask_human',
     `Asks the user who owns this task, wherever they are, and waits for the answer. Ask before what cannot be undone, costs money, or leaves the workspace, and when requirements contradict each other. Do not ask what you can find out, or for approval of what was already asked of you. A good question states the situation, recommends an option first, and says what happens with each. ${NO_SECRETS}`,
     z.strictObject({
-      questions: z
-        .array(Question)
-        .min(1, 'must have a question')
-        .max(4)
-        .describe('One to four questions, asked together.'),
-      wait_seconds,
-      expires_in_seconds,
+      questions: z.array(Question).min(1, 'must have a question').max(4).describe('Asked together.'),
+      ...times,
     }),
     ({ questions, ...times }, caller) => {
-      const asked = questions.map(({ multi_select: multiSelect, ...question }) => ({
-        ...question,
-        multiSelect,
-      }));
+      const asked = questions.map(({ multi_select, ...one }) => ({ ...one, multiSelect: multi_select }));
       const title = toTitle(questions[0]?.question ?? '', 'A question');
       const payload = { questionRequested: { toolId: randomUUID(), input: { questions: asked } } };
       return ask({ title, payload }, times, caller);
@@ -136,16 +125,9 @@ export const tools: readonly Tool[] = [
     'propose_plan',
     `Shows the user a plan, and waits until they approve it, request changes or reject it. Use it before work of more than an hour, or that touches what others depend on. After request_changes, revise the plan and propose it again. ${NO_SECRETS}`,
     z.strictObject({
-      summary: z
-        .string()
-        .min(1, 'must not be empty')
-        .describe('One sentence: what will be different afterwards.'),
-      plan: z
-        .string()
-        .min(1, 'must not be empty')
-        .describe('The steps, in Markdown, with what you will not do.'),
-      wait_seconds,
-      expires_in_seconds,
+      summary: text('One sentence: what will be different afterwards.'),
+      plan: text('The steps, in Markdown, with what you will not do.'),
+      ...times,
     }),
     ({ summary, plan, ...times }, caller) => {
       const payload = { planRequested: { toolId: randomUUID(), input: { summary, plan } } };
@@ -172,15 +154,16 @@ export const tools: readonly Tool[] = [
     `Tells the user that the task is done or has failed. It asks nothing and does not wait. One message at the end of the work is enough: they are counted, and those beyond 12 an hour are not sent. ${NO_SECRETS}`,
     z.strictObject({
       outcome: z.enum(['done', 'failed']),
-      title: z.string().min(1, 'must not be empty').describe('One line: what is done, or what failed.'),
-      message: z.string().describe('What the user should know, in a few sentences.'),
+      title: text('One line: what is done, or what failed.'),
+      message: text('What the user should know, in a few sentences.'),
     }),
-    async ({ outcome, title, message }, { publish }) => {
+    async ({ outcome, title, message }, caller) => {
       const payload =
         outcome === 'done'
           ? { taskResponseReady: { taskStatus: 'AWAITING_INPUT', message } }
           : { taskFailed: { taskStatus: 'ERRORED', message } };
-      const id = await publish({ title: toTitle(title, 'A message'), payload });
+      const id = createId(caller);
+      await caller.publish({ id, title: toTitle(title, 'A message'), payload });
       return { status: 'sent', request_id: id, next: next.sent };
     },
   ),
@@ -188,13 +171,13 @@ export const tools: readonly Tool[] = [
 
 type Times = { wait_seconds: number; expires_in_seconds: number };
 
+const createId = ({ context }: ToolCaller) => `${idPrefixOf(requireTask(context))}mcp.${randomUUID()}`;
+
 /** Publishes a request, and waits for its answer. If the caller does not get the ID, nobody would read an answer. */
-async function ask(draft: AgentDraft, times: Times, caller: ToolCaller): Promise<ToolResult> {
-  const id = await caller.publish({
-    ...draft,
-    supersedes: 'NOTHING',
-    expiresInSeconds: times.expires_in_seconds,
-  });
+async function ask(draft: Omit<AgentDraft, 'id'>, times: Times, caller: ToolCaller): Promise<ToolResult> {
+  const id = createId(caller);
+  const expiresInSeconds = times.expires_in_seconds;
+  await caller.publish({ ...draft, id, supersedes: 'NOTHING', expiresInSeconds });
   let result: ToolResult | undefined;
   try {
     result = await awaitResult(id, times.wait_seconds, caller);

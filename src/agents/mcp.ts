@@ -8,13 +8,12 @@ import type { Request as ExpressRequest, Response as ExpressResponse, RequestHan
 import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/errors.ts';
-import { requestQuery } from '../http/messages.ts';
 import { createBodyError } from '../http/read-body.ts';
 import { readJson } from '../http/read-json.ts';
 import type { Log } from '../log.ts';
 import { contextOf } from '../server/caller.ts';
 import { version } from '../version.ts';
-import { type PublishDraft, requireProject, requireTask } from './agent-requests.ts';
+import { type PublishDraft, requireTask } from './agent-requests.ts';
 import { resultSchema, type ToolCaller, tools } from './mcp-tools.ts';
 
 /** The path of the MCP server. */
@@ -63,7 +62,7 @@ export function createMcp(publish: PublishDraft, log: Log): RequestHandler {
 
   return async (request, response) => {
     const context = contextOf(response);
-    const task = requireTask(context);
+    requireTask(context);
     const body = request.method === 'POST' ? await readJson(request, context) : undefined;
     if (Array.isArray(body)) throw createBodyError('must be one message');
     let called: CallToolRequestParams | undefined;
@@ -72,10 +71,9 @@ export function createMcp(publish: PublishDraft, log: Log): RequestHandler {
       return { content: [] };
     });
     if (called !== undefined) {
-      const named = requestQuery(request).get('project') ?? undefined;
       const result = await callTool(called, response, {
         context,
-        publish: (draft) => publish(request, response, requireProject(task, named), draft),
+        publish: (draft) => publish(request, response, draft),
         isGone: () => response.destroyed,
       });
       reply = await exchange(request, body, () => result);

@@ -107,10 +107,10 @@ describe('input', () => {
     ],
     ['with a question that is none', questions({ question: 7 }), {}, 422],
     ['with a plan that is empty', { ...bash, tool_name: 'ExitPlanMode', tool_input: {} }, {}, 422],
-    ['of an unknown agent', bash, { agent: 'other' }, 400],
-    ['for a wait that is too long', bash, { wait: '56' }, 400],
-    ['with a parameter that does not exist', bash, { userId2: 'victim' }, 400],
-    ['without a project', bash, { project: '' }, 400],
+    ['of an unknown agent', bash, { agent: 'other' }, 422],
+    ['for a wait that is too long', bash, { wait: '56' }, 422],
+    ['with a parameter that does not exist', bash, { userId2: 'victim' }, 422],
+    ['without a project', bash, { project: '' }, 422],
   ])('%s asks nobody', async (what, body, parameters, status) => {
     const userId = `input ${what}`;
 
