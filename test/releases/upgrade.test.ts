@@ -14,7 +14,7 @@ import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { currentCursor, dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import { currentCursor, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import {
   asPlatform,
   credentialVersion,
@@ -104,7 +104,8 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
       const task = { id: name, projectId: 'p' };
       requests[name] = (await publish(at(), user, 'plan_requested', { task, ...expiry })).id;
     }
-    await dismiss(at(), user, [requests.dismissed]);
+    // The tests' own operation selects what the release does not have.
+    await rest(at(), 'POST', `/user/notifications/${requests.dismissed}/dismiss`, { token });
     await answer(at(), user, { id: requests.answered, answerId: 'a', ...answers.approve });
     await resolve(at(), user, 'withdrawn');
     stored = { replies: await readAll(), cursor: await currentCursor(at(), user) };
