@@ -7,20 +7,12 @@ import {
   formatAccountCursor,
   parseAccountCursor,
 } from '../../src/account-events/account-events.ts';
-import { rest } from '../support/client.ts';
 import { renewEpochOf } from '../support/database.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
-import {
-  asPlatform,
-  deleteUser,
-  publish,
-  putWorkspaces,
-  resolve,
-  workspaceInput,
-} from '../support/records.ts';
+import { deleteUser, publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
 import { openStream, type SseStream, subscribe } from '../support/sse.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { member, platform, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
 /** A second gateway on the same database. */
@@ -78,17 +70,12 @@ const editor = (type: string) => ({ __typename: 'EditorAuthEvent', editorAuth: {
 const sort = (contents: object[]) =>
   contents.toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
 
-const connectEditor = async (user: string) =>
-  rest(gateway, 'PUT', '/editor/auth/subscription', {
-    token: await member(user),
-    body: { accessToken: 'access-secret', refreshToken: 'refresh-secret' },
-  });
+const connectEditor = (user: string) =>
+  gateway.as(user).connectEditor({ accessToken: 'access-secret', refreshToken: 'refresh-secret' });
 const removeWorkspace = (userId: string, id: string) =>
-  asPlatform(
-    gateway,
-    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
-    { input: { userId, id, deletedAt: new Date(Date.now() + 60_000).toISOString() } },
-  );
+  gateway
+    .as(platform)
+    .deleteWorkspace({ userId, id, deletedAt: new Date(Date.now() + 60_000).toISOString() });
 
 test('delivers changes of notifications, counts, workspaces and the editor in one stream', async () => {
   const user = randomUUID();

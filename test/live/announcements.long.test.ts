@@ -7,8 +7,9 @@ import { settingsFor, startTestGateway, type TestGateway } from '../support/gate
 import { changeNotifications, createInbox, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { startGatewayProcess } from '../support/process.ts';
-import { asPlatform, payloads, publish } from '../support/records.ts';
+import { notification, publish } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
+import { platform } from '../support/tokens.ts';
 
 /* Announcements are hints. Without them every subscriber still receives all changes, only later. */
 
@@ -117,15 +118,8 @@ test('if announcements are not arriving, a gateway logs it once, stays ready, an
 test('announces the changes of one request together', async () => {
   const users = Array.from({ length: 40 }, (_, index) => `together-${index}`);
   const before = announced.payloads();
-  const query =
-    'mutation ($input: PublishNotificationsInput!) { publishNotifications(input: $input) { results { created } } }';
-  const notifications = users.map((userId) => ({
-    userId,
-    task: { id: 'task-1', projectId: 'project-1' },
-    title: 'A title',
-    payload: payloads.task_failed,
-  }));
-  await asPlatform(gateway, query, { input: { notifications } });
+  const notifications = users.map((userId) => notification(userId, 'task_failed'));
+  await gateway.as(platform).publishAll({ notifications });
   const ofTest = () => announced.changes().filter(([user]) => users.includes(user));
   await eventually(() => expect(ofTest()).toHaveLength(users.length));
   // A few of the gateway's own messages, which contain no changes, may be sent in between.

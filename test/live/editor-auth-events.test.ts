@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { recordAnnouncements } from '../support/announcements.ts';
-import { rest } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
-import { asPlatform, credentialVersion } from '../support/records.ts';
+import { credentialVersion } from '../support/records.ts';
 import { openStream, type SseStream } from '../support/sse.ts';
-import { member } from '../support/tokens.ts';
+import { member, platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
 
@@ -20,15 +19,12 @@ const subscribe = async (user: string, at = gateway) =>
       token: await member(user),
     },
   );
-const store = async (user: string) =>
-  rest(gateway, 'PUT', '/editor/auth/subscription', { token: await member(user), body: pair });
-const remove = async (user: string) => rest(gateway, 'DELETE', '/editor/auth', { token: await member(user) });
-const fail = async (userId: string) =>
-  asPlatform(
-    gateway,
-    `mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { applied } }`,
-    { input: { userId, version: await credentialVersion(gateway, userId), reason: 'TOKEN_REVOKED' } },
-  );
+const store = (user: string) => gateway.as(user).connectEditor(pair);
+const remove = (user: string) => gateway.as(user).disconnectEditor();
+const fail = async (userId: string) => {
+  const version = await credentialVersion(gateway, userId);
+  await gateway.as(platform).reportEditorFailure({ userId, version, reason: 'TOKEN_REVOKED' });
+};
 
 async function readState(stream: SseStream) {
   const { data, errors } = await stream.take();
@@ -44,13 +40,10 @@ test('sends the current state first, then each change: stored, failed, refreshed
   expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
   await fail('flow');
   expect(await readState(stream)).toEqual(['SUBSCRIPTION', true, 'TOKEN_REVOKED']);
-  await asPlatform(
-    gateway,
-    `mutation ($version: ID!) { refreshEditorCredential(input: {
-      userId: "flow", version: $version, accessToken: "a", refreshToken: "r"
-    }) { version } }`,
-    { version: await credentialVersion(gateway, 'flow') },
-  );
+  const version = await credentialVersion(gateway, 'flow');
+  await gateway
+    .as(platform)
+    .refreshCredential({ userId: 'flow', version, accessToken: 'a', refreshToken: 'r' });
   expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
   await remove('flow');
   expect(await readState(stream)).toEqual(['NONE', false, null]);

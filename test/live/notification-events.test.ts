@@ -12,7 +12,7 @@ import {
   readRevision,
   subscribeToNotifications,
 } from '../support/inbox.ts';
-import { asMember, publish, resolve } from '../support/records.ts';
+import { publish, resolve } from '../support/records.ts';
 import { openStream } from '../support/sse.ts';
 import { member } from '../support/tokens.ts';
 
@@ -65,7 +65,7 @@ test('publishing, superseding, resolving and dismissing send events in the order
   ]);
   await resolve(gateway, user, task.id);
   expect(await next()).toEqual(['RESOLVED', 'b', 0, 4]);
-  await asMember(gateway, user, 'mutation { dismissNotification(input: { id: "a" }) { __typename } }');
+  await gateway.as(user).dismiss({ id: 'a' });
   expect(await next()).toEqual(['DISMISSED', 'a', 0, 5]);
   await dismiss(gateway, user, ['b']);
   expect(await next()).toEqual(['DISMISSED', 'b', 0, 6]);

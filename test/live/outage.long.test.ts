@@ -9,7 +9,7 @@ import {
   subscribeToNotifications,
 } from '../support/inbox.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
-import { asPlatform, publish } from '../support/records.ts';
+import { deleteUser, publish } from '../support/records.ts';
 
 const TIMEOUT_MS = 300;
 
@@ -137,15 +137,7 @@ test('streams of users deleted while the gateway could not listen are ended afte
   for (const user of users) for (let n = 0; n < 3; n += 1) await publish(writer, user);
   const streams = await Promise.all(users.map((user) => subscribeWhenReachable(gateway, user)));
   await proxy.setState('refuse');
-  for (const userId of users) {
-    await asPlatform(
-      writer,
-      'mutation ($userId: ID!) { deleteUser(input: { userId: $userId }) { deleted } }',
-      {
-        userId,
-      },
-    );
-  }
+  for (const userId of users) await deleteUser(writer, userId);
   await publish(writer, 'recreated');
   await proxy.setState('open');
 
