@@ -112,10 +112,7 @@ export async function createServices(config: Config, database: Database, log: Lo
     redis,
     unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), database, outbox }),
     answers: createAnswerEndpoint(createAnswerLinks(config, keys), shared, config),
-    /** Undefined without a signing secret. */
-    slackInteractions: chat?.signingSecret
-      ? createSlackInteractions(chat, chat.signingSecret, shared)
-      : undefined,
+    slackInteractions: chat?.signingSecret && createSlackInteractions(chat, chat.signingSecret, shared),
     shared,
     /** Closes what was opened, except the database. */
     async close(): Promise<void> {

@@ -94,12 +94,8 @@ function findDeliveryConflicts(given: Record<string, string | undefined>): strin
   const api = CHAT_API_URL === undefined ? null : URL.parse(CHAT_API_URL);
   const isOpen = api?.protocol === 'http:' && !isLoopback(readHost(api));
   return [
-    ...(ANSWER_LINKS !== 'off' && PUBLIC_URL === undefined
-      ? ['PUBLIC_URL: is required with ANSWER_LINKS']
-      : []),
-    ...(CHAT_SIGNING_SECRET !== undefined && CHAT_TOKEN === undefined
-      ? ['CHAT_TOKEN: is required with CHAT_SIGNING_SECRET']
-      : []),
+    ...(ANSWER_LINKS !== 'off' && !PUBLIC_URL ? ['PUBLIC_URL: is required with ANSWER_LINKS'] : []),
+    ...(CHAT_SIGNING_SECRET && !CHAT_TOKEN ? ['CHAT_TOKEN: is required with CHAT_SIGNING_SECRET'] : []),
     ...(isOpen ? ['CHAT_API_URL: must be an https URL, because the token is sent to it'] : []),
   ];
 }

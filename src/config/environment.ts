@@ -206,6 +206,7 @@ function readKeySetSource({ AUTH_JWKS_URL, AUTH_JWKS }: Variables): KeySetSource
 /** A channel without a provider is `null`. */
 function readDelivery(variables: Variables) {
   const { SMTP_URL, SMTP_FROM, VAPID_PRIVATE_KEY, VAPID_SUBJECT, CHAT_TOKEN } = variables;
+  const { CHAT_API_URL: apiUrl, CHAT_SIGNING_SECRET: signingSecret = null } = variables;
   const delaySeconds = variables.DELIVERY_EMAIL_DELAY_SECONDS;
   const allowedHosts = variables.PUSH_ALLOWED_HOSTS;
   return {
@@ -215,13 +216,7 @@ function readDelivery(variables: Variables) {
       VAPID_PRIVATE_KEY && VAPID_SUBJECT
         ? { privateKey: VAPID_PRIVATE_KEY, subject: VAPID_SUBJECT, allowedHosts }
         : null,
-    chat: CHAT_TOKEN
-      ? {
-          token: CHAT_TOKEN,
-          apiUrl: variables.CHAT_API_URL,
-          signingSecret: variables.CHAT_SIGNING_SECRET ?? null,
-        }
-      : null,
+    chat: CHAT_TOKEN ? { token: CHAT_TOKEN, apiUrl, signingSecret } : null,
     answerLinks: variables.ANSWER_LINKS,
     appUrl: variables.APP_URL ?? null,
   };

@@ -61,9 +61,12 @@ export async function bindChannels(
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
     // The member may have been removed: `update` finds the message by its receipt and ignores the target.
-    const findTarget = async ({ chatMemberId, userId, notificationId }: DeliveryData) => ({
+    const findTarget = async ({ chatMemberId, userId, notificationId, step }: DeliveryData) => ({
       memberId: chatMemberId ?? '',
-      asked: await findAsked(database, userId, notificationId),
+      asked:
+        step === 'update' || chat.signingSecret
+          ? await findAsked(database, userId, notificationId)
+          : undefined,
     });
     channels.set('chat', bindChannel(createChatChannel(chat), findTarget, log));
   }

@@ -24,12 +24,20 @@ function createRenderer(isLink: (url: string) => boolean) {
     const [, start] = attrs?.find(([name]) => name === 'start') ?? [];
     return start === undefined ? '' : ` start="${Number(start)}"`;
   };
-  renderer.rules.link_open = (tokens, index) =>
-    html`<a href="${tokens[index]?.attrGet('href')}" rel="noreferrer nofollow">`.text;
+  // An empty address is not checked: it stays text.
+  renderer.rules.link_open = (tokens, index) => {
+    const href = String(tokens[index]?.attrGet('href'));
+    return isLink(href) ? html`<a href="${href}" rel="noreferrer nofollow">`.text : '[';
+  };
   renderer.rules.link_close = (tokens, index) => {
-    const opened = tokens.slice(0, index).findLast(({ type }) => type === 'link_open');
-    const url = URL.parse(String(opened?.attrGet('href')));
-    return html`</a> (${url?.host || url?.pathname})`.text;
+    const href = String(
+      tokens
+        .slice(0, index)
+        .findLast(({ type }) => type === 'link_open')
+        ?.attrGet('href'),
+    );
+    const url = URL.parse(href);
+    return isLink(href) ? html`</a> (${url?.host || url?.pathname})`.text : ']()';
   };
   return markdown;
 }

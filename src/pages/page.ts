@@ -63,17 +63,14 @@ export function servePage(prepare: () => Promise<Page>): RequestHandler {
     const { html, assets } = await open();
     const [, name] = request.path.split('/assets/');
     const asset = assets.get(name ?? '');
-    if (name === undefined) sendPage(response, html, 'no-cache');
+    if (name === undefined) sendPage(response, html);
     else if (asset === undefined) next();
     else sendAsset(request, response, asset);
   };
 }
 
-/** The CSP `form-action`. */
-type FormAction = "'none'" | "'self'";
-
 // Restricts scripts and requests to this origin. Pages use inline styles, and fonts and images in data URLs.
-const security = (formAction: FormAction) => ({
+const security = {
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -83,23 +80,17 @@ const security = (formAction: FormAction) => ({
     "img-src 'self' data:",
     'font-src data:',
     "base-uri 'none'",
-    `form-action ${formAction}`,
+    "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; '),
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
-});
+};
 
-/** Sends an HTML page. By default, its forms cannot be submitted. */
-export function sendPage(
-  response: ServerResponse,
-  page: string,
-  caching: 'no-cache' | 'no-store',
-  { status = 200, formAction = "'none'" }: { status?: number; formAction?: FormAction } = {},
-): void {
-  response.writeHead(status, {
-    ...security(formAction),
-    'Cache-Control': caching,
+function sendPage(response: ServerResponse, page: string): void {
+  response.writeHead(200, {
+    ...security,
+    'Cache-Control': 'no-cache',
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Length': Buffer.byteLength(page),
   });
@@ -112,25 +103,11 @@ function sendAsset(request: IncomingMessage, response: ServerResponse, asset: As
   const content = isCompressed ? asset.gzip : asset.plain;
   response.appendHeader('Vary', 'Accept-Encoding');
   response.writeHead(200, {
-    ...security("'none'"),
+    ...security,
     'Cache-Control': 'public, max-age=31536000, immutable',
     'Content-Type': asset.type,
     ...(isCompressed && { 'Content-Encoding': 'gzip' }),
     'Content-Length': content.byteLength,
   });
   response.end(content);
-}
-
-const head = `<link rel="icon" href="data:,">
-    <style>
-      :root { --text: #1f2933; --background: #fff; }
-      @media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --background: #14181d; } }
-      body { margin: 10vh auto; max-width: 36rem; padding: 0 1.5rem; font: 1rem/1.5 system-ui, sans-serif; color: var(--text); background: var(--background); }
-      h1 { font-size: 1.5rem; }
-      button { padding: 0.5rem 1rem; border: 0; border-radius: 0.25rem; font: inherit; color: #fff; background: #0b5cad; cursor: pointer; }
-    </style>`;
-
-/** Renders a page of text, without scripts. `content` is HTML. */
-export function renderTextPage(title: string, content: string): string {
-  return renderHtml(title, head, content);
 }

@@ -92,6 +92,8 @@ const PAGE_TOKEN_PATH = `${GRAPHQL_PATH}/token`;
 const pages = [
   '/docs',
   '/docs/assets/{file}',
+  ANSWER_PATH,
+  INTERACTIONS_PATH,
   '/openapi.json',
   PAGE_TOKEN_PATH,
   `${GRAPHQL_PATH}/assets/{file}`,
@@ -102,8 +104,6 @@ const paths = [
   HOOKS_PATH,
   MCP_PATH,
   UNSUBSCRIBE_PATH,
-  ANSWER_PATH,
-  INTERACTIONS_PATH,
   ...pages,
   ...monitoring,
   ...routes.map(({ path }) => path),

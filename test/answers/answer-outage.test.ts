@@ -25,6 +25,8 @@ import {
 
 /* While PostgreSQL does not respond, a person who answers knows within three seconds. */
 
+const AGAIN = 'What you sent was not stored. Please try again. Your answer counts only once.';
+
 let database: TestDatabase;
 let proxy: TestProxy;
 let gateway: AnsweringGateway;
@@ -62,7 +64,7 @@ test.each(['stall', 'refuse'] as const)(
     await proxy.setState(state);
     for (const call of [openLink(link), sendForm(link, decide.approve), sendForm(link, decide.approve)]) {
       const { status, page } = await whileWaiting(call);
-      expect([status, page]).toEqual([503, expect.stringContaining('It counts only once.')]);
+      expect([status, page]).toEqual([503, expect.stringContaining('counts only once.')]);
     }
     await proxy.setState('open');
     await eventually(async () => expect((await sendForm(link, decide.approve)).status).toBe(200));
@@ -88,11 +90,11 @@ test.each(['stall', 'refuse'] as const)(
     const late = await whileWaiting(interact(slack, createSubmission(userId, modal, { 'text-0': 'x' })));
     expect(late.body).toEqual({
       response_action: 'errors',
-      errors: { 'text-0': 'Not stored. Please try again.' },
+      errors: { 'text-0': AGAIN },
     });
     const told = () =>
       chat.ephemerals.filter(({ user }) => user === memberOf(userId)).map(({ text }) => text);
-    await eventually(() => expect(told()).toEqual(Array(3).fill('Not stored. Please try again.')));
+    await eventually(() => expect(told()).toEqual(Array(3).fill(AGAIN)));
     await proxy.setState('open');
     const winner = `Answered: Approve (${userId}, in the chat)`;
     await eventually(async () => {

@@ -71,7 +71,7 @@ describe('GET', () => {
     expect(Object.fromEntries(headers)).toMatchObject({
       'cache-control': 'no-store',
       'referrer-policy': 'same-origin',
-      'x-robots-tag': 'noindex, nofollow, noarchive',
+      'x-robots-tag': 'noindex',
       'content-security-policy': expect.stringMatching(
         /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
       ),
@@ -82,7 +82,7 @@ describe('GET', () => {
     const { link } = await publishByMail(gateway, 'leserin', 'plan_requested', { expiresInSeconds: 3600 });
     const { page } = await openLink(link, { headers: { 'Accept-Language': 'de-CH, en;q=0.5' } });
     expect(page).toMatch(
-      /<html lang="de">[\s\S]*Ein Plan braucht Ihre Entscheidung[\s\S]*Nichts wird entschieden[\s\S]*Antwort senden/,
+      /<html lang="de">[\s\S]*Eine Aufgabe braucht Ihre Antwort[\s\S]*Nichts wird entschieden[\s\S]*Antwort senden/,
     );
     expect((await openLink(link, { headers: { 'Accept-Language': 'fr' } })).page).toContain(
       '<html lang="en">',
@@ -296,6 +296,7 @@ describe('Markdown', () => {
     ],
     ['a script', '<script>alert(1)</script>', '<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n'],
     ['an unsafe link', '[a](javascript:alert(1))', '<p>[a](javascript:alert(1))</p>\n'],
+    ['an empty link', '[a]()', '<p>[a]()</p>\n'],
     ['a link of the page', '[a](/answer/x)', '<p>[a](/answer/x)</p>\n'],
     [
       'an image',

@@ -204,7 +204,7 @@ describe('the links', () => {
       const { headers } = await fetch(link, { method: method ?? 'GET' });
       expect(headers.get('cache-control')).toBe('no-store');
       expect(headers.get('x-robots-tag')).toBe('noindex');
-      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('referrer-policy')).toBe('same-origin');
       expect(headers.get('content-security-policy')).toContain("form-action 'self'");
       expect(headers.get('content-security-policy')).toContain("default-src 'none'");
       expect(headers.get('access-control-allow-origin')).toBeNull();

@@ -20,9 +20,9 @@ const json = { 'Content-Type': 'application/json' };
 const strict = "default-src 'none';frame-ancestors 'none'";
 
 /** Expects the security headers of every reply. */
-function expectSecure(headers: Headers): void {
+function expectSecure(headers: Headers, referrer = 'no-referrer'): void {
   expect(headers.get('x-content-type-options')).toBe('nosniff');
-  expect(headers.get('referrer-policy')).toBe('no-referrer');
+  expect(headers.get('referrer-policy')).toBe(referrer);
   expect(headers.get('x-frame-options')).toBe('DENY');
   expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
   expect(headers.get('x-powered-by')).toBeNull();
@@ -85,11 +85,16 @@ test('GraphiQL and its assets have their own content security policy and the sam
   }
 });
 
-test.each(['GET', 'POST'])('the page of an unsubscribe link has them too: %s', async (method) => {
-  const { status, headers } = await ask(method, '/unsubscribe/unknown');
+test.each([
+  ['GET', '/unsubscribe/unknown'],
+  ['POST', '/unsubscribe/unknown'],
+  ['GET', '/answer/unknown'],
+  ['POST', '/answer/unknown'],
+])('the page of a link in a mail has them too: %s %s', async (method, path) => {
+  const { status, headers } = await ask(method, path);
 
   expect(status).toBe(404);
-  expectSecure(headers);
+  expectSecure(headers, 'same-origin');
   expect(headers.get('content-security-policy')).toContain("form-action 'self'");
   expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
 });

@@ -167,8 +167,8 @@ async function answerInWords(
     } else {
       const { body } = await interact(gateway, createSubmission(userId, modal, { 'text-0': feedback }));
       const text = JSON.stringify(body);
-      if (!text.includes('try again'))
-        return { isOwn: !text.includes('Not stored'), winner: readWinner(text) };
+      if (!text.includes('counts only once'))
+        return { isOwn: !text.includes('was not stored'), winner: readWinner(text) };
     }
   }
 }

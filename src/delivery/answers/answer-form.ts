@@ -1,3 +1,4 @@
+import { ValidationError } from '../../errors/gateway-errors.ts';
 import { planDecisions } from '../../notifications/answers/answer.enums.ts';
 import type { GivenAnswer } from '../../notifications/answers/answer.ts';
 import type { Notification } from '../../notifications/notification.entity.ts';
@@ -50,15 +51,16 @@ export function listValues(request: Request): { name: string; text: string; isMa
 }
 
 /**
- * Reads an answer from the fields of the form. Does not check whether it fits the request, except that a plan needs exactly one
- * decision: `undefined` if it has not.
+ * Reads an answer from the fields of the form. Checks it no further.
+ * @throws {ValidationError} unless there is exactly one decision about a plan
  */
-export function parseForm(request: Request, form: URLSearchParams): GivenAnswer | undefined {
+export function parseForm(request: Request, form: URLSearchParams): GivenAnswer {
   switch (request.kind) {
     case 'plan_requested': {
       const [chosen = -1, ...others] = readChoices(form, 0);
       const decision = planDecisions[chosen];
-      if (decision === undefined || others.length > 0) return undefined;
+      if (decision === undefined || others.length > 0)
+        throw new ValidationError([{ path: ['plan', 'decision'], message: 'must be one', value: null }]);
       return { plan: { decision, feedback: readText(form, 0) } };
     }
     case 'question_requested':

@@ -1,14 +1,10 @@
 /** The texts of the answer page, in English and German. */
 const table = {
   language: 'en | de',
-  asks_plan_requested: 'A plan needs your decision. | Ein Plan braucht Ihre Entscheidung.',
-  asks_question_requested: 'The task needs your answer. | Die Aufgabe braucht Ihre Antwort.',
-  asks_task_response_ready: 'The task waits for your reply. | Die Aufgabe wartet auf Ihre Antwort.',
-  asks_task_failed: 'The task failed. | Die Aufgabe ist gescheitert.',
+  asks: 'A task needs your answer. | Eine Aufgabe braucht Ihre Antwort.',
   task: 'Task | Aufgabe',
   project: 'Project | Projekt',
   until: 'Answer until | Antwort bis',
-  forever: 'No time limit | Ohne Frist',
   without: 'Without an answer | Ohne Antwort',
   expires: 'The request expires. Nothing is decided. | Die Anfrage läuft ab. Nichts wird entschieden.',
   waits: 'The task goes on waiting. | Die Aufgabe wartet weiter.',
@@ -31,7 +27,8 @@ const table = {
   open: 'Open in the app | In der App öffnen',
   anybody:
     'Whoever has the link to this page can answer. Do not pass it on. | Wer den Link zu dieser Seite hat, kann antworten. Geben Sie ihn nicht weiter.',
-  incomplete:
+  incomplete: 'The answer is incomplete | Die Antwort ist unvollständig',
+  incomplete_text:
     'Nothing is stored yet. Choose as described, or write your own answer; if only one choice is allowed, not both. A text has at most 10,000 characters. | Es ist noch nichts gespeichert. Wählen Sie wie beschrieben aus oder schreiben Sie eine eigene Antwort; wenn nur eine Wahl erlaubt ist, nicht beides. Ein Text hat höchstens 10.000 Zeichen.',
   marked: 'Please complete: | Bitte ergänzen:',
   stored: 'Your answer is stored | Ihre Antwort ist gespeichert',
@@ -51,7 +48,7 @@ const table = {
   via_default: 'automatically, when the time is up | automatisch nach Ablauf der Frist',
   invalid: 'This link is not valid | Dieser Link ist nicht gültig',
   invalid_text:
-    'It may be incomplete or too old, or the request or your address has changed. You can still answer in the app. | Er ist vielleicht unvollständig oder zu alt, oder die Anfrage oder Ihre Adresse hat sich geändert. In der App können Sie weiterhin antworten.',
+    'The request or your contact has changed, or the link is incomplete or too old. You can still answer in the app. | Die Anfrage oder Ihre Adresse hat sich geändert, oder der Link ist unvollständig oder zu alt. In der App können Sie weiterhin antworten.',
   unreadable: 'The answer could not be read | Die Antwort war nicht lesbar',
   unreadable_text:
     'It was not stored. Open the link in the mail again, and send a shorter answer from that page. | Sie wurde nicht gespeichert. Öffnen Sie den Link in der E-Mail noch einmal und senden Sie von dort eine kürzere Antwort.',
@@ -60,7 +57,7 @@ const table = {
     'Nothing was stored. Try again in a minute. | Es wurde nichts gespeichert. Versuchen Sie es in einer Minute noch einmal.',
   failed: 'The service does not respond | Der Dienst antwortet nicht',
   failed_text:
-    'Load the page again, or send your answer again. It counts only once. | Laden Sie die Seite noch einmal oder senden Sie Ihre Antwort noch einmal. Sie zählt nur einmal.',
+    'Please try again. Your answer counts only once. | Versuchen Sie es noch einmal. Ihre Antwort zählt nur einmal.',
 } as const;
 
 /** Returns texts in one language. */

@@ -1,13 +1,19 @@
+import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Viewer } from '../../auth/viewer.ts';
 import type { RequestRecord, SharedContext } from '../../context.ts';
 import type { Database } from '../../database/database.ts';
 import { runStatement } from '../../database/statement.ts';
-import { InternalError, NotFoundError } from '../../errors/gateway-errors.ts';
+import {
+  BadRequestError,
+  InternalError,
+  NotFoundError,
+  RateLimitedError,
+  ValidationError,
+} from '../../errors/gateway-errors.ts';
 import { audit, logHiddenCause } from '../../log.ts';
 import type { AnswerVia } from '../../notifications/answers/answer.enums.ts';
 import type { GivenAnswer } from '../../notifications/answers/answer.ts';
-import { deriveAnswerId, hashRequest } from '../../notifications/answers/answer-key.ts';
 import { type AnswerResult, answerNotification } from '../../notifications/answers/answer-notification.ts';
 import { readWhole } from '../../notifications/change-notifications.ts';
 import type { Notification } from '../../notifications/notification.entity.ts';
@@ -27,8 +33,17 @@ export async function findAsked(database: Database, userId: string, id: string):
   return { notification, requestHash: hashRequest(notification), contact };
 }
 
-/** Where an answer is given, and who gives it there. */
-export type Surface = { via: AnswerVia; person: string };
+/**
+ * Returns a hash of what identifies a request for ever and of everything that its user is shown, base64url. It binds a link or a
+ * button to what was shown: if the notification is deleted, one that is published with its ID was created later.
+ */
+function hashRequest(request: Notification): string {
+  const { userId, id, createdAt, kind, byTask, taskId, taskName, projectId, projectName } = request;
+  const { title, payload, expiresAt, onExpiry } = request;
+  const task = [byTask, taskId, taskName, projectId, projectName];
+  const bound = [userId, id, createdAt, kind, task, title, payload, expiresAt, onExpiry];
+  return hash('sha256', JSON.stringify(bound), 'base64url');
+}
 
 /** What answering outside of the APIs needs. */
 export type AnsweringContext = Pick<SharedContext, 'database' | 'announce' | 'outbox' | 'quota' | 'readBody'>;
@@ -37,7 +52,8 @@ export type AnsweringContext = Pick<SharedContext, 'database' | 'announce' | 'ou
 export type LoggedResponse = ServerResponse & { readonly locals: { readonly record: RequestRecord } };
 
 /**
- * Answers a request for its user, outside of the APIs. Nothing is stored if the notification is not the one that was shown, or
+ * Answers a request for its user, outside of the APIs. The answer's ID is derived from where and by whom it is given (`person`),
+ * what was shown, and what it is: the same choice again is a retry, and another one receives the first. Nothing is stored if the notification is not the one that was shown, or
  * once `signal` has aborted.
  * @throws {NotFoundError} if it is not
  * @throws {ValidationError} if the answer does not fit the request
@@ -47,14 +63,15 @@ export async function giveAnswer(
   { log, answered }: RequestRecord,
   { notification: { userId, id }, requestHash }: Asked,
   given: GivenAnswer,
-  { via, person }: Surface,
+  { via, person }: { via: AnswerVia; person: string },
   signal: AbortSignal,
 ): Promise<AnswerResult> {
   const admit = (stored: Notification) => {
     signal.throwIfAborted();
     if (hashRequest(stored) !== requestHash) throw new NotFoundError();
   };
-  const answerId = deriveAnswerId(via, person, requestHash, given);
+  const content = JSON.stringify([via, person, requestHash, given]);
+  const answerId = `${via}:${hash('sha256', content, 'base64url')}`;
   const result = await answerNotification(context, userId, { id, answerId, given, via, admit }, []);
   if (result.isNew) {
     audit(log, 'notification.answered', userId, userId, { notification: id, via });
@@ -66,28 +83,33 @@ export async function giveAnswer(
 /** How long a person waits before being asked to try again. Slack and most people give up after three seconds. */
 const PATIENCE_MS = 2000;
 
-/** Does something for a person who waits. Rejects with a `TimeoutError`, and aborts the signal, if it takes too long. */
-export async function whilePatient<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+/**
+ * Does something for a person who waits, and charges the user a read for it. If it takes too long, aborts the signal.
+ * @throws {RateLimitedError} if the user has sent too many requests
+ */
+export async function attempt<Result>(
+  { quota }: AnsweringContext,
+  userId: string,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const scopes: Viewer['scopes'] = new Set(['account:read']);
+  const viewer: Viewer = { userId, scopes, isMember: false, expiresAt: 0, signedBy: '' };
+  const charges = { admitted: 0, minimum: 1, isBlocked: false, onChange: () => undefined };
+  quota.throwIfBlocked({ viewer, charges });
+  await quota.chargeMinimum({ viewer, charges });
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const { promise, reject } = Promise.withResolvers<never>();
   signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   return Promise.race([work(signal), promise]);
 }
 
-/**
- * Charges a user for a request without a token, as a read.
- * @throws {RateLimitedError} if the user has sent too many
- */
-export async function chargeUser({ quota }: AnsweringContext, userId: string): Promise<void> {
-  const scopes: Viewer['scopes'] = new Set(['account:read']);
-  const viewer: Viewer = { userId, scopes, isMember: false, expiresAt: 0, signedBy: '' };
-  const charges = { admitted: 0, minimum: 1, isBlocked: false, onChange: () => undefined };
-  quota.throwIfBlocked({ viewer, charges });
-  await quota.chargeMinimum({ viewer, charges });
-}
-
-/** Logs and counts a failure of which the person sees only that nothing was stored. */
-export function logFailure(error: unknown, { log, failures }: RequestRecord): void {
+/** Returns the status and the name of the texts for why nothing was stored. Logs what the person is not told. */
+export function explain(error: unknown, { log, failures }: RequestRecord) {
+  if (error instanceof NotFoundError) return [404, 'invalid'] as const;
+  if (error instanceof BadRequestError) return [400, 'unreadable'] as const;
+  if (error instanceof ValidationError) return [422, 'incomplete'] as const;
+  if (error instanceof RateLimitedError) return [429, 'busy'] as const;
   failures.push({ code: 'INTERNAL_ERROR' });
   logHiddenCause(log, error instanceof InternalError ? error : new InternalError(error));
+  return [503, 'failed'] as const;
 }

@@ -3,12 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { ChatConfig } from '../../config.ts';
 import type { RequestRecord } from '../../context.ts';
-import {
-  BadRequestError,
-  NotFoundError,
-  UnauthenticatedError,
-  ValidationError,
-} from '../../errors/gateway-errors.ts';
+import { BadRequestError, NotFoundError, UnauthenticatedError } from '../../errors/gateway-errors.ts';
 import { lazy } from '../../values/lazy.ts';
 import { Secret } from '../../values/secret.ts';
 import { callApi, classifyReply, formatReceipt, parseReply } from '../chat/chat-api.ts';
@@ -16,14 +11,14 @@ import { Bound, createModal, createNotice, isAnswer } from '../chat/chat-blocks.
 import { describeSettled, escapeControls } from '../chat/chat-text.ts';
 import { Delivery } from '../delivery.entity.ts';
 import { fieldsOf, parseForm } from './answer-form.ts';
+import { textsIn } from './answer-texts.ts';
 import {
   type AnsweringContext,
-  chargeUser,
+  attempt,
+  explain,
   findAsked,
   giveAnswer,
   type LoggedResponse,
-  logFailure,
-  whilePatient,
 } from './give-answer.ts';
 
 /** The path to which Slack sends what members do with buttons and modals. */
@@ -33,12 +28,7 @@ export const INTERACTIONS_PATH = '/slack/interactions';
 const MAX_AGE_SECONDS = 300;
 
 /** An interaction repeats its message or modal. Those that are being received share the second limit. */
-const limits = {
-  caller: '\nslack',
-  maxBytes: 524_288,
-  maxCallerBytes: 8 * 1_048_576,
-  allowsCompression: false,
-};
+const limits = { caller: '\nslack', maxBytes: 524_288, maxCallerBytes: 8_388_608, allowsCompression: false };
 
 const Named = z.object({ id: z.string() });
 const Chosen = z.object({ value: z.string() });
@@ -64,14 +54,9 @@ const Payload = z.object({
 });
 type Payload = z.output<typeof Payload>;
 
-/** What the member is told. Unless it is final, a modal stays open with its entries. */
-type Reply = { text: string; isFinal?: boolean };
+const Team = z.object({ team_id: z.string() });
 
-const TRY_AGAIN: Reply = { text: 'Not stored. Please try again.' };
-const OUTDATED: Reply = { text: 'Not stored: this message is out of date. Please answer in the app.' };
-const INCOMPLETE: Reply = {
-  text: 'Not stored: choose as described or write your own answer; if only one choice is allowed, not both.',
-};
+const texts = textsIn('en');
 
 /**
  * Creates the receiver of interactions. It accepts those of the token's workspace, by the member of the user whom the message
@@ -83,19 +68,12 @@ export function createSlackInteractions(chat: ChatConfig, secret: Secret, contex
 
   const findTeam = lazy(async () => {
     const reply = await call('auth.test', {});
-    const body =
-      reply.kind === 'reply' ? parseReply(reply.body, z.object({ team_id: z.string() })) : undefined;
-    if (body === undefined) throw new Error('The chat API did not say which team the token is of.');
-    return body.team_id;
+    return Team.parse(JSON.parse(reply.kind === 'reply' ? reply.body : '{}')).team_id;
   });
   findTeam().catch(() => undefined);
 
-  const handle = async (
-    payload: Payload,
-    bound: Bound,
-    record: RequestRecord,
-    signal: AbortSignal,
-  ): Promise<Reply | undefined> => {
+  /** Opens a modal, or answers and returns how the request is settled. */
+  const handle = async (payload: Payload, bound: Bound, record: RequestRecord, signal: AbortSignal) => {
     const { user, team, trigger_id, actions, view } = payload;
     const { userId, id: notificationId, requestHash, place } = bound;
     const key = { userId, notificationId, channel: 'chat', target: '' } as const;
@@ -105,57 +83,47 @@ export function createSlackInteractions(chat: ChatConfig, secret: Secret, contex
       findTeam(),
     ]);
     const isBound = asked?.requestHash === requestHash && place && delivery?.receipt === formatReceipt(place);
-    if (!isBound || asked.contact?.chatMemberId !== user.id || team.id !== ownTeam) return OUTDATED;
+    if (!isBound || asked.contact?.chatMemberId !== user.id || team.id !== ownTeam) throw new NotFoundError();
     if (actions && !isAnswer(actions[0].action_id)) {
       const modal = createModal(asked.notification, JSON.stringify(bound));
       const opened = await call('views.open', { trigger_id, view: modal }, signal);
-      return modal && classifyReply(opened, Date.now()).kind === 'delivered' ? undefined : TRY_AGAIN;
+      if (classifyReply(opened, Date.now()).kind !== 'delivered')
+        throw new Error('The modal was not opened.');
+      return undefined;
     }
     const given = parseForm(asked.notification, fillIn(bound, view));
-    if (given === undefined) return INCOMPLETE;
-    const result = await giveAnswer(context, record, asked, given, { via: 'chat', person: user.id }, signal);
-    const settled = describeSettled(result.notification);
-    return {
-      text: result.isOwn ? settled : `Not stored: this was settled before. ${settled}`,
-      isFinal: true,
-    };
+    const surface = { via: 'chat', person: user.id } as const;
+    const { isOwn, notification } = await giveAnswer(context, record, asked, given, surface, signal);
+    return `${isOwn ? '' : `${texts('settled')}. ${texts('unstored')} `}${describeSettled(notification)}`;
   };
 
   return async (request: IncomingMessage, response: LoggedResponse): Promise<void> => {
     const { record } = response.locals;
-    const payload = parse(
-      Payload,
-      new URLSearchParams(await readSigned(request, secret, context)).get('payload'),
-    );
+    const body = new URLSearchParams(await readSigned(request, secret, context));
+    const payload = parse(Payload, body.get('payload'));
     const { actions, container, view, user } = payload;
     const source = view?.private_metadata ?? actions?.[0].value;
     // A link was opened.
     if (source === undefined) return void response.writeHead(200).end();
-    const bound = {
-      ...parse(Bound, source),
-      ...(container && { place: { channel: container.channel_id, ts: container.message_ts } }),
-    };
+    const place = container && { channel: container.channel_id, ts: container.message_ts };
+    const bound = { ...parse(Bound, source), ...(place && { place }) };
     record.user = bound.userId;
-    const attempt = async () => {
-      await chargeUser(context, bound.userId);
-      return whilePatient((signal) => handle(payload, bound, record, signal));
-    };
-    const reply = await attempt().catch((error: unknown) => {
-      if (error instanceof ValidationError) return INCOMPLETE;
-      if (error instanceof NotFoundError) return OUTDATED;
-      logFailure(error, record);
-      return TRY_AGAIN;
+    let problem: string | undefined;
+    const result = await attempt(context, bound.userId, (signal) =>
+      handle(payload, bound, record, signal),
+    ).catch((error: unknown) => {
+      problem = `${texts('unstored')} ${texts(`${explain(error, record)[1]}_text`)}`;
+      return problem;
     });
-    const errors = { [fieldsOf(0).text]: reply?.text };
-    const shown = reply?.isFinal
-      ? { response_action: 'update', view: createNotice(reply.text) }
-      : { response_action: 'errors', errors };
+    // After a problem, a modal stays open with its entries.
+    const shown = problem
+      ? { response_action: 'errors', errors: { [fieldsOf(0).text]: problem } }
+      : { response_action: 'update', view: createNotice(result ?? '') };
     response.writeHead(200, { 'Content-Type': 'application/json' }).end(view ? JSON.stringify(shown) : '');
     // Only this member sees it.
-    if (container && reply) {
-      const text = escapeControls(reply.text);
-      await call('chat.postEphemeral', { channel: container.channel_id, user: user.id, text });
-    }
+    const message = result &&
+      place && { channel: place.channel, user: user.id, text: escapeControls(result) };
+    if (message) await call('chat.postEphemeral', message);
   };
 }
 

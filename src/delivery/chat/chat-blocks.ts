@@ -7,23 +7,10 @@ import type { Asked } from '../answers/give-answer.ts';
 import { breakLinks, type Message } from '../message.ts';
 import { escapeControls, formatMessage } from './chat-text.ts';
 
-/*
- * Requests in Slack's Block Kit. A button answers only where everything is shown that the task sent. Others open a modal that
- * shows it, or the web app.
- */
-
-/** Slack's limits, and ours for all that a message and a modal show. */
-const MAX = {
-  text: 3000,
-  label: 75,
-  value: 2000,
-  parts: 48,
-  blocks: 100,
-  radios: 10,
-  message: 12_000,
-  modal: 100_000,
-};
-const MAX_OPTION_BUTTONS = 5;
+/** Slack's limits for texts, labels, values, sections of a message, blocks of a modal, and radio buttons. */
+const MAX = { text: 3000, label: 75, value: 2000, parts: 48, blocks: 100, radios: 10 };
+/** Ours for option buttons, and for all that a message and a modal show. */
+const MAX_SHOWN = { options: 5, message: 12_000, modal: 100_000 };
 
 /** What a button or modal is bound to: the request as it was shown, the fields that it fills in, and the message of a modal. */
 export const Bound = z.object({
@@ -50,10 +37,13 @@ type Button = { label: string; form?: string; opensModal?: boolean; style?: 'pri
 /** Whether the button of an action answers. Others open a modal. */
 export const isAnswer = (action: string): boolean => action.startsWith('answer');
 
-/** Creates the blocks of a message about an open request; `undefined` if it has no buttons. */
+/**
+ * Creates the blocks of a message about an open request; `undefined` if it has no buttons. A button answers only if everything is
+ * shown that the task sent.
+ */
 export function createBlocks(message: Message, { notification, requestHash }: Asked): object[] | undefined {
   const { userId, id } = notification;
-  const parts = listParts(notification, MAX.message) ?? [];
+  const parts = listParts(notification, MAX_SHOWN.message) ?? [];
   const isWhole = parts.length > 0 && parts.length <= MAX.parts;
   const buttons = listButtons(notification, isWhole).map(({ label, form, opensModal, style }, index) => ({
     type: 'button',
@@ -84,7 +74,7 @@ function listButtons(notification: Notification, isWhole: boolean): Button[] {
   const [prompt, ...others] = listPrompts(texts, notification);
   // The last choice is a text.
   const labels = prompt?.choices.slice(0, -1).map(({ label }) => toLabel(label)) ?? [];
-  if (others.length > 0 || prompt?.isMultiple || labels.length === 0 || labels.length > MAX_OPTION_BUTTONS)
+  if (others.length > 0 || prompt?.isMultiple || labels.length === 0 || labels.length > MAX_SHOWN.options)
     return createModal(notification, '') ? [{ label: texts('answer'), opensModal: true }] : [];
   const areClear = new Set(labels).size === labels.length && !labels.includes('');
   const options = labels.map((label, index) => ({ label, form: `choice-0=${index}` }));
@@ -122,7 +112,7 @@ export function createModal(notification: Notification, metadata: string): objec
   const isForPlan = notification.kind === 'plan_requested';
   const changes = { legend: '', choices: [], isMultiple: false, textLabel: texts('changes') };
   const prompts = isForPlan ? [changes] : listPrompts(texts, notification);
-  const parts = isForPlan ? [] : listParts(notification, MAX.modal);
+  const parts = isForPlan ? [] : listParts(notification, MAX_SHOWN.modal);
   const blocks = [
     ...(parts?.slice(prompts.length).map(section) ?? []),
     ...prompts.flatMap((prompt, index) => [
@@ -130,14 +120,13 @@ export function createModal(notification: Notification, metadata: string): objec
       ...createInputs(prompt, index),
     ]),
   ];
-  if (parts === undefined || blocks.length > MAX.blocks || metadata.length > MAX.text) return undefined;
+  const isShort = blocks.length <= MAX.blocks && prompts.every(({ choices }) => choices.length <= MAX.radios);
+  if (parts === undefined || !isShort || metadata.length > MAX.text) return undefined;
   return { ...createNotice(''), submit: plainText(texts('send')), private_metadata: metadata, blocks };
 }
 
 function createInputs({ choices, isMultiple, textLabel }: Prompt, index: number): object[] {
   const { choice, text } = fieldsOf(index);
-  const types =
-    choices.length > MAX.radios ? ['static_select', 'multi_static_select'] : ['radio_buttons', 'checkboxes'];
   const options = choices.map(({ label }, value) => ({
     text: plainText(toLabel(`${value + 1}. ${label}`)),
     value: String(value),
@@ -149,10 +138,8 @@ function createInputs({ choices, isMultiple, textLabel }: Prompt, index: number)
     label: plainText(label),
     element: { action_id: block_id, ...element },
   });
-  const chooser = input(choice, isMultiple, texts(isMultiple ? 'some' : 'one'), {
-    type: types[Number(isMultiple)],
-    options,
-  });
+  const type = isMultiple ? 'checkboxes' : 'radio_buttons';
+  const chooser = input(choice, isMultiple, texts(isMultiple ? 'some' : 'one'), { type, options });
   const field = { type: 'plain_text_input', multiline: true, max_length: MAX.text };
   return [...(options.length > 0 ? [chooser] : []), input(text, options.length > 0, textLabel, field)];
 }

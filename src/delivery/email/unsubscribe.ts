@@ -6,7 +6,8 @@ import { transaction } from '../../database/transaction.ts';
 import type { OutboxDependencies } from '../../live/outbox.ts';
 import { defaultChannels } from '../../notifications/preferences/channels.ts';
 import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
-import { renderTextPage, sendPage } from '../../pages/page.ts';
+import { html } from '../../pages/html.ts';
+import { type PlainPage, sendPlainPage } from '../../pages/plain-page.ts';
 import { findRevisions } from '../../revisions/revisions.ts';
 import { type Time, toTime } from '../../values/time.ts';
 import { kindNames } from './mail.ts';
@@ -15,46 +16,26 @@ import type { EmailTopic, UnsubscribeTokens } from './unsubscribe-token.ts';
 /** A request of an unsubscribe link, with its path as sent. */
 type LinkRequest = { readonly path: string };
 
-/** The handlers of unsubscribe links. The token in the path is the only credential. */
-export type UnsubscribeEndpoint = {
-  /** Shows a page with a button. Changes nothing, because mail programs and filters open links. */
-  show(request: LinkRequest, response: ServerResponse): Promise<void>;
-  /** Turns the email off (RFC 8058, section 3.2). Ignores the body. */
-  accept(request: LinkRequest, response: ServerResponse): Promise<void>;
-};
-
-/** Creates the handlers of unsubscribe links. They do not require email to be configured: links do not expire. */
-export function createUnsubscribeEndpoint(
-  options: OutboxDependencies & { tokens: UnsubscribeTokens },
-): UnsubscribeEndpoint {
+/**
+ * Creates the handlers of unsubscribe links. The token in the path is the only credential. They do not require email to be
+ * configured: links do not expire. `show` changes nothing, because mail programs and filters open links.
+ */
+export function createUnsubscribeEndpoint(options: OutboxDependencies & { tokens: UnsubscribeTokens }) {
   const { tokens, database } = options;
   const verify = (request: LinkRequest) => tokens.verify(request.path.split('/').at(-1) ?? '');
   return {
-    async show(request, response) {
+    async show(request: LinkRequest, response: ServerResponse): Promise<void> {
       const topic = verify(request);
       const isValid = topic !== undefined && (await isKnownUser(database, topic.userId));
-      reply(response, isValid ? topic : undefined, renderQuestion);
+      sendPlainPage(response, 'en', isValid ? renderQuestion(topic) : invalidLinkPage);
     },
-    async accept(request, response) {
+    /** Turns the email off (RFC 8058, section 3.2). Ignores the body. */
+    async accept(request: LinkRequest, response: ServerResponse): Promise<void> {
       const topic = verify(request);
-      const now = toTime(new Date());
-      const isValid = topic !== undefined && (await unsubscribe(options, topic, now));
-      reply(response, isValid ? topic : undefined, renderConfirmation);
+      const isValid = topic !== undefined && (await unsubscribe(options, topic, toTime(new Date())));
+      sendPlainPage(response, 'en', isValid ? renderConfirmation(topic) : invalidLinkPage);
     },
   };
-}
-
-function reply(
-  response: ServerResponse,
-  topic: EmailTopic | undefined,
-  render: (topic: EmailTopic) => string,
-): void {
-  response.setHeader('X-Robots-Tag', 'noindex');
-  const isValid = topic !== undefined;
-  sendPage(response, isValid ? render(topic) : invalidLinkPage, 'no-store', {
-    status: isValid ? 200 : 404,
-    formAction: "'self'",
-  });
 }
 
 /** Whether a user has received a notification and has not been deleted since. Links of deleted users are invalid. */
@@ -119,27 +100,26 @@ const disableEmail = defineStatement((db, { param }: Params<EmailTopic & { now: 
 );
 
 /** Renders the page that asks for confirmation. The form posts to the address of the page. */
-function renderQuestion({ kind }: EmailTopic): string {
-  return renderTextPage(
-    'Unsubscribe',
-    `<h1>Stop email about ${kindNames[kind]}?</h1>
+const renderQuestion = ({ kind }: EmailTopic): PlainPage => ({
+  status: 200,
+  title: 'Unsubscribe',
+  content: html`<h1>Stop email about ${kindNames[kind]}?</h1>
     <p>Your inbox, other kinds of email and other channels do not change.</p>
     <form method="post"><button>Stop this email</button></form>`,
-  );
-}
+});
 
 /** Renders the page that confirms the change. */
-function renderConfirmation({ kind }: EmailTopic): string {
-  return renderTextPage(
-    'Unsubscribed',
-    `<h1>Email about ${kindNames[kind]} is off</h1>
+const renderConfirmation = ({ kind }: EmailTopic): PlainPage => ({
+  status: 200,
+  title: 'Unsubscribed',
+  content: html`<h1>Email about ${kindNames[kind]} is off</h1>
     <p>You can turn it on again in your notification preferences.</p>`,
-  );
-}
+});
 
 /** The page of an invalid link. */
-const invalidLinkPage = renderTextPage(
-  'Not found',
-  `<h1>This link is not valid</h1>
+const invalidLinkPage: PlainPage = {
+  status: 404,
+  title: 'Not found',
+  content: html`<h1>This link is not valid</h1>
     <p>It may be incomplete, or the account no longer exists.</p>`,
-);
+};
