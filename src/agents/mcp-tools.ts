@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
-import { findRequestState } from '../notifications/answers/answer.ts';
+import { findRequestState, type QuestionAnswer } from '../notifications/answers/answer.ts';
 import type { FoundRequest } from '../notifications/answers/await-request.ts';
 import { idSchema } from '../values/constraints.ts';
 import {
@@ -20,8 +20,8 @@ import {
 /** The caller of a tool. `isGone`: it has disconnected. */
 export type ToolCaller = {
   context: Context;
-  publish(draft: AgentDraft): Promise<void>;
-  isGone(): boolean;
+  publish: (draft: AgentDraft) => Promise<void>;
+  isGone: () => boolean;
 };
 
 /** The result of each tool. */
@@ -38,10 +38,11 @@ const ToolResult = z.object({
   decision: z.enum(['approve', 'request_changes', 'reject']).optional().describe('About a plan.'),
   text: z.string().nullable().optional().describe('The feedback on a plan, or the reply to a message.'),
 });
-export type ToolResult = z.output<typeof ToolResult>;
+type ToolResult = z.output<typeof ToolResult>;
 
-/** The JSON Schema of the results. */
-export const resultSchema = z.toJSONSchema(ToolResult);
+/** JSON Schema, as the library types it. */
+const toSchema = (shape: z.ZodObject, io: 'input' | 'output') =>
+  z.looseObject({ type: z.literal('object') }).parse(z.toJSONSchema(shape, { io }));
 
 /** What a model should do after a status. */
 const next: Readonly<Record<ToolResult['status'], string>> = {
@@ -57,20 +58,14 @@ const next: Readonly<Record<ToolResult['status'], string>> = {
 /** Clients cut calls after 60 seconds. */
 const MAX_WAIT_SECONDS = 50;
 
-const seconds = (minimum: number, maximum: number, otherwise: number) =>
-  z.int().min(minimum).max(maximum).default(otherwise);
+const seconds = (minimum: number, maximum: number, otherwise: number, description: string) =>
+  z.int().min(minimum).max(maximum).default(otherwise).describe(description);
 const text = (description: string) => z.string().min(1, 'must not be empty').describe(description);
 
 const request_id = idSchema.describe('The request_id of an earlier result.');
-const wait_seconds = seconds(0, MAX_WAIT_SECONDS, MAX_WAIT_SECONDS).describe(
-  'How long to wait for the answer.',
-);
-const times = {
-  wait_seconds,
-  expires_in_seconds: seconds(60, 31_536_000, 86_400).describe(
-    'People sleep and have meetings: prefer hours.',
-  ),
-};
+const wait_seconds = seconds(0, MAX_WAIT_SECONDS, MAX_WAIT_SECONDS, 'How long to wait for the answer.');
+const expires_in_seconds = seconds(60, 31_536_000, 86_400, 'People sleep: prefer hours.');
+const times = { wait_seconds, expires_in_seconds };
 
 const NO_SECRETS = 'Never put passwords, tokens or keys in it: it is stored, and sent by email and chat.';
 
@@ -86,7 +81,8 @@ function defineTool<Input extends z.ZodObject>(
   return {
     name,
     description,
-    inputSchema: z.toJSONSchema(input, { io: 'input' }),
+    inputSchema: toSchema(input, 'input'),
+    outputSchema: toSchema(ToolResult, 'output'),
     /** @throws {ValidationError} if the arguments do not have the shape */
     call(sent: unknown, caller: ToolCaller): Promise<ToolResult> {
       return call(checkShape(input, sent, ['arguments']), caller);
@@ -188,13 +184,9 @@ async function ask(draft: Omit<AgentDraft, 'id'>, times: Times, caller: ToolCall
 }
 
 /** Waits for the answer to a request of the task, and tells the user that the agent has it. */
-async function awaitResult(
-  id: string,
-  seconds: number,
-  { context, isGone }: ToolCaller,
-): Promise<ToolResult> {
-  const found = await awaitOwn(context, id, 1000 * seconds);
-  await takeAnswer(context, found, isGone());
+async function awaitResult(id: string, seconds: number, caller: ToolCaller): Promise<ToolResult> {
+  const found = await awaitOwn(caller.context, id, 1000 * seconds);
+  await takeAnswer(caller.context, found, caller.isGone());
   return toResult(found);
 }
 
@@ -206,10 +198,10 @@ function toResult(found: FoundRequest): ToolResult {
   if (answer === null) return result;
   if ('plan' in answer) return { ...result, decision: answer.plan.decision, text: answer.plan.feedback };
   if ('reply' in answer) return { ...result, text: answer.reply.text };
-  const answers = answer.questions.map(({ question, labels, other }) => ({
+  const toShown = ({ question, labels, other: text }: QuestionAnswer) => ({
     question,
     options: [...labels],
-    text: other,
-  }));
-  return { ...result, answers };
+    text,
+  });
+  return { ...result, answers: answer.questions.map(toShown) };
 }

@@ -5,34 +5,31 @@ import {
   Server,
 } from '@modelcontextprotocol/server';
 import type { Request as ExpressRequest, Response as ExpressResponse, RequestHandler } from 'express';
-import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/errors.ts';
+import { EVENT_STREAM } from '../graphql/plugins/request.ts';
 import { createBodyError } from '../http/read-body.ts';
 import { readJson } from '../http/read-json.ts';
 import type { Log } from '../log.ts';
 import { contextOf } from '../server/caller.ts';
 import { version } from '../version.ts';
 import { type PublishDraft, requireTask } from './agent-requests.ts';
-import { resultSchema, type ToolCaller, tools } from './mcp-tools.ts';
+import { type ToolCaller, tools } from './mcp-tools.ts';
 
 /** The path of the MCP server. */
 export const MCP_PATH = '/mcp';
 
-const INSTRUCTIONS =
-  'Reaches the user who owns this task when they are not at the terminal. ask_human and propose_plan wait up to 50 seconds and then return pending: call check_request until there is an answer.';
+const INFO = { name: 'workspace-account-gateway', version };
+const OPTIONS = {
+  capabilities: { tools: {} },
+  instructions:
+    'Reaches the user who owns this task when they are not at the terminal. ask_human and propose_plan wait up to 50 seconds and then return pending: call check_request until there is an answer.',
+};
 
 /** The time between two notifications of the progress of a wait. */
 const PROGRESS_MS = 10_000;
 
-const Schema = z.looseObject({ type: z.literal('object') });
-
-const listed = tools.map(({ name, description, inputSchema }) => ({
-  name,
-  description,
-  inputSchema: Schema.parse(inputSchema),
-  outputSchema: Schema.parse(resultSchema),
-}));
+const listed = tools.map(({ call: _call, ...tool }) => tool);
 
 /** What a call of a tool returns. */
 type OnCall = (params: CallToolRequestParams) => CallToolResult;
@@ -91,14 +88,11 @@ function toWebRequest({ method, headers: { authorization: _token, ...others } }:
 
 /** Creates the server of one message. */
 function createServer(onCall: OnCall | undefined): Server {
-  const server = new Server(
-    { name: 'workspace-account-gateway', version },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
-  );
+  const server = new Server(INFO, OPTIONS);
   server.setRequestHandler('tools/list', () => ({ tools: listed }));
   server.setRequestHandler('tools/call', ({ params }) => {
-    if (onCall === undefined) throw new Error('The request of a call was not found.');
-    return onCall(params);
+    if (onCall) return onCall(params);
+    throw new Error('The request of a call was not found.');
   });
   return server;
 }
@@ -134,8 +128,6 @@ function reportProgress(progressToken: string | number, response: ExpressRespons
   report();
   return setInterval(report, PROGRESS_MS);
 }
-
-const EVENT_STREAM = 'text/event-stream';
 
 const toEvent = (message: string) => `event: message\ndata: ${message}\n\n`;
 
