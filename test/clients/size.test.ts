@@ -1,3 +1,6 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { bundleClient, measureBundle } from '../support/client-bundle.ts';
 
@@ -24,4 +27,11 @@ test.each([
 
 test('the client has no imports besides its own code', async () => {
   expect(await bundleClient()).not.toMatch(/^import\b/m);
+});
+
+test('the example inbox is a page around the components, of at most 350 lines', async () => {
+  const folder = fileURLToPath(new URL('../../examples/inbox/src', import.meta.url));
+  const files = await readdir(folder);
+  const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')));
+  expect(texts.join('').trimEnd().split('\n').length).toBeLessThanOrEqual(350);
 });

@@ -98,8 +98,10 @@ describe.skipIf(!hasBrowser)(
       const page = await open(await serve('live'));
       await page.getByText('All caught up').waitFor();
       await waitForLive(page);
+      const task = { id: 'task-of-live', projectId: 'shop' };
       await publish(gateway, 'live', 'task_failed', {
         title: 'The build failed',
+        task,
         prUrl: 'https://git.example.com/pulls/1',
         projectRepoUrl: 'https://git.example.com/shop.git',
       });
@@ -109,6 +111,15 @@ describe.skipIf(!hasBrowser)(
       expect(await page.locator('.badge').textContent()).toBe('1');
       await card(page, 'The build failed').getByText('Messages sent').click();
       await card(page, 'The build failed').getByText('Email').waitFor();
+      // Nobody answers a failure.
+      await resolve(gateway, 'live', task.id);
+      await card(page, 'The build failed').getByText('Settled', { exact: true }).waitFor();
+      const { id } = await publish(gateway, 'live', 'plan_requested', { title: 'A plan', task });
+      await card(page, 'A plan').waitFor();
+      await resolve(gateway, 'live', task.id);
+      await card(page, 'A plan').getByText('Answered elsewhere').waitFor();
+      await card(page, 'A plan').getByText('It was answered outside of this inbox.').waitFor();
+      expect((await readNotification(gateway, 'live', id)).request.state).toBe('WITHDRAWN');
     });
 
     const hooks = ['claude', 'codex'].flatMap((agent) =>

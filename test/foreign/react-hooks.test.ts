@@ -235,6 +235,33 @@ describe.skipIf(!hasBrowser)(
       expect(issues).toEqual([]);
     });
 
+    test('components play a sound in one tab', async () => {
+      await openApp('sound');
+      const other = await page.context().newPage();
+      await other.goto(page.url());
+      await callOn(other, 'page.setUser', 'sound');
+      for (const tab of [page, other]) {
+        await tab.evaluate(() =>
+          Object.assign(window, {
+            sounds: [],
+            Audio: function Audio(url: string) {
+              return { play: async () => Reflect.get(window, 'sounds').push(url) };
+            },
+          }),
+        );
+        await callOn(tab, 'page.mountComponents', { sound: '/ding.mp3' });
+        await tab.getByText('Live', { exact: true }).first().waitFor();
+      }
+      await publish(gateway, 'sound', 'task_failed', { title: 'Failure' });
+      for (const tab of [page, other]) await tab.getByText('New: Failure').first().waitFor();
+      await eventually(async () => {
+        const sounds = await Promise.all(
+          [page, other].map((tab) => tab.evaluate(() => Reflect.get(window, 'sounds'))),
+        );
+        expect(sounds.flat()).toEqual(['/ding.mp3']);
+      });
+    });
+
     test.each(['en', 'de'] as const)(
       'components have no barriers in any size, theme and direction: %s',
       async (locale) => {

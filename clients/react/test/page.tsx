@@ -130,10 +130,16 @@ const slots: InboxSlots = {
   empty: ({ view }) => <p>Empty {view}</p>,
 };
 
-type ComponentOptions = { locale?: 'en' | 'de'; dir?: 'ltr' | 'rtl'; pageSize?: number; hasSlots?: boolean };
+type ComponentOptions = {
+  locale?: 'en' | 'de';
+  dir?: 'ltr' | 'rtl';
+  pageSize?: number;
+  hasSlots?: boolean;
+  sound?: string;
+};
 
 /** The components, with all that can be chosen. */
-const showComponents = (shown: Inbox, { locale = 'en', hasSlots = false }: ComponentOptions) =>
+const showComponents = (shown: Inbox, { locale = 'en', hasSlots = false, sound }: ComponentOptions) =>
   app(
     shown,
     <InboxLocale locale={locale} texts={{ en, de }[locale]} nameUser={(id) => id.toUpperCase()}>
@@ -141,7 +147,7 @@ const showComponents = (shown: Inbox, { locale = 'en', hasSlots = false }: Compo
         <InboxBell />
       </header>
       <main>
-        <InboxComponent {...(hasSlots && { slots })} />
+        <InboxComponent {...(hasSlots && { slots })} {...(sound && { sound })} />
       </main>
     </InboxLocale>,
   );

@@ -195,11 +195,16 @@ function Announcer({ title: countsInTitle = true, sound }: AnnouncementOptions) 
   return null;
 }
 
+/** All tabs get the events of an arrival within this time. */
+const SOUND_MS = 1000;
+
 async function playInOneTab(url: string): Promise<void> {
-  const play = () => new Audio(url).play();
-  const options = { ifAvailable: true };
+  const play = async () => {
+    await new Audio(url).play();
+    await new Promise((resolve) => setTimeout(resolve, SOUND_MS));
+  };
+  const name = `workspace-account:${url}`;
+  const isPlayed = navigator.locks?.request(name, { ifAvailable: true }, (lock) => lock && play()) ?? play();
   // Browsers refuse sounds before the first click in a page.
-  await (
-    navigator.locks?.request(`workspace-account:${url}`, options, (lock) => lock && play()) ?? play()
-  )?.catch(() => undefined);
+  await isPlayed.catch(() => undefined);
 }
