@@ -473,7 +473,13 @@ describe.skipIf(!hasBrowser)(
       superseding: (_raced, user, title) =>
         publish(gateway, user, 'plan_requested', { title, task: { id: 'task', projectId: 'project' } }),
       'arriving above': (_raced, user, title) => publish(gateway, user, 'plan_requested', { title }),
-      reordering: (raced) => callOn(raced, 'cards.reverse'),
+      reordering: async (raced, user, title) => {
+        // A click that was late has answered one of both.
+        const count = () => raced.getByRole('article').count();
+        if ((await count()) < 2) await publish(gateway, user, 'plan_requested', { title });
+        await eventually(async () => expect(await count()).toBe(2));
+        await callOn(raced, 'cards.reverse');
+      },
     };
 
     /** Clicks where the first card is, just after another has taken its place, until `count` clicks were early. */
