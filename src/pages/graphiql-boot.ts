@@ -1,10 +1,14 @@
 import { readExamples } from './graphiql-examples.ts';
 import { tokenScript } from './token-script.ts';
 
-/** Keeps the title and the menu of examples at their widths: if there are many tabs, those scroll instead. */
+/**
+ * Keeps the title and the menu of examples at their widths: if there are many tabs, those scroll instead. A narrow window has
+ * the menu only.
+ */
 export const menuStyle = `
 .graphiql-session-header > .graphiql-logo { flex-shrink: 0; white-space: nowrap; }
 .graphiql-logo select { width: 7.5em; font: inherit; font-size: 14px; }
+@media (max-width: 640px) { .graphiql-session-header > .graphiql-logo { font-size: 0; } }
 `;
 
 /**

@@ -175,6 +175,10 @@ describe.skipIf(!hasBrowser)(
           await page.getByRole('button', { name: 'New tab' }).click();
         await page.getByRole('tab').nth(21).waitFor({ state: 'attached' });
         expect(await readBoxes()).toEqual(before);
+        // Also in a narrow window.
+        await page.setViewportSize({ width: 400, height: 800 });
+        const box = await menu.boundingBox();
+        expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(400);
       });
     });
 
