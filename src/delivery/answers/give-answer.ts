@@ -11,10 +11,14 @@ import {
   RateLimitedError,
   ValidationError,
 } from '../../errors/gateway-errors.ts';
-import { audit, logHiddenCause } from '../../log.ts';
+import { logHiddenCause } from '../../log.ts';
 import type { AnswerVia } from '../../notifications/answers/answer.enums.ts';
 import type { GivenAnswer } from '../../notifications/answers/answer.ts';
-import { type AnswerResult, answerNotification } from '../../notifications/answers/answer-notification.ts';
+import {
+  type AnswerResult,
+  answerNotification,
+  recordAnswer,
+} from '../../notifications/answers/answer-notification.ts';
 import { readWhole } from '../../notifications/change-notifications.ts';
 import type { Notification } from '../../notifications/notification.entity.ts';
 import type { Contact } from '../contact.entity.ts';
@@ -60,7 +64,7 @@ export type LoggedResponse = ServerResponse & { readonly locals: { readonly reco
  */
 export async function giveAnswer(
   context: AnsweringContext,
-  { log, answered }: RequestRecord,
+  record: RequestRecord,
   { notification: { userId, id }, requestHash }: Asked,
   given: GivenAnswer,
   { via, person }: { via: AnswerVia; person: string },
@@ -73,10 +77,7 @@ export async function giveAnswer(
   const content = JSON.stringify([via, person, requestHash, given]);
   const answerId = `${via}:${hash('sha256', content, 'base64url')}`;
   const result = await answerNotification(context, userId, { id, answerId, given, via, admit }, []);
-  if (result.isNew) {
-    audit(log, 'notification.answered', userId, userId, { notification: id, via });
-    answered.push(id);
-  }
+  if (result.isNew) recordAnswer(record, userId, { id, via });
   return result;
 }
 

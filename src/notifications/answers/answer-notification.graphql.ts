@@ -1,13 +1,12 @@
 import { accountWrite } from '../../auth/access.ts';
 import { builder } from '../../graphql/builder.ts';
 import { answerWeight } from '../../graphql/document-limits.ts';
-import { audit } from '../../log.ts';
 import type { Notification } from '../notification.entity.ts';
 import { NotificationUnion } from '../notification-type.graphql.ts';
 import type { RequestState } from './answer.enums.ts';
 import { RequestStateEnum } from './answer-enums.graphql.ts';
 import { AnswerNotificationInput, toGivenAnswer } from './answer-input.graphql.ts';
-import { type AnswerRequest, answerNotification } from './answer-notification.ts';
+import { type AnswerRequest, answerNotification, recordAnswer } from './answer-notification.ts';
 import { AnswerType, type AnswerWithTime, withTime } from './request-type.graphql.ts';
 
 const AnswerStored = builder
@@ -72,7 +71,7 @@ builder.mutationField(answerNotificationField, (t) =>
       input: t.arg({ type: AnswerNotificationInput, required: true, description: 'The answer.' }),
     },
     resolve: async (root, { input }, context) => {
-      const { viewer, log } = context;
+      const { viewer } = context;
       const { id, answerId } = input;
       const request: AnswerRequest = {
         id,
@@ -82,13 +81,7 @@ builder.mutationField(answerNotificationField, (t) =>
       };
       const result = await answerNotification(context, viewer.userId, request, ['input']);
       const { state, notification, isOwn, isNew } = result;
-      if (isNew) {
-        audit(log, 'notification.answered', viewer.userId, viewer.userId, {
-          notification: id,
-          via: request.via,
-        });
-        context.answered.push(id);
-      }
+      if (isNew) recordAnswer(context, viewer.userId, request);
       const answer = withTime(result.answer, notification);
       return isOwn && answer !== null ? { answer, notification } : { state, answer, notification };
     },

@@ -1,5 +1,7 @@
+import type { RequestRecord } from '../../context.ts';
 import { ConflictError, NotFoundError, ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path } from '../../errors/issue.ts';
+import { audit } from '../../log.ts';
 import {
   changeNotifications,
   type NotificationDependencies,
@@ -39,6 +41,16 @@ export type AnswerRequest = {
   via: AnswerVia;
   admit?: (notification: Notification) => void;
 };
+
+/** Logs an answer that was stored, and counts it in the metrics. */
+export function recordAnswer(
+  { log, answered }: Pick<RequestRecord, 'log' | 'answered'>,
+  userId: string,
+  { id, via }: Pick<AnswerRequest, 'id' | 'via'>,
+): void {
+  audit(log, 'notification.answered', userId, userId, { notification: id, via });
+  answered.push(id);
+}
 
 /**
  * The result of answering: how the request is settled, and the answer if it has one. `isOwn`: it is the given answer,
