@@ -32,7 +32,9 @@ export function defineBatchedRead<Item, Result>(
       loaders.get(database) ?? new LRUCache<string, DataLoader<Item, Result>>({ max: MAX_LOADERS });
     loaders.set(database, bySelection);
     const key = [group, ...(selected ?? ['all'])].join(' ');
-    const loader = bySelection.get(key) ?? createLoader((items) => readAll(database, items, selected));
+    const known = bySelection.get(key);
+    if (known !== undefined) return known.load(item);
+    const loader = createLoader<Item, Result>((items) => readAll(database, items, selected));
     bySelection.set(key, loader);
     return loader.load(item);
   };

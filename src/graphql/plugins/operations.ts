@@ -33,15 +33,10 @@ export function useOperations(replies: IntrospectionReplies): GatewayPlugin {
       const context = contextOf(contextValue.res);
       const errors = findErrors(operation, args, context);
       if (errors.length > 0) return setResultAndStopExecution({ errors });
-      const keepReply = {
-        onExecuteDone({ result }: { result: ExecutionResult | AsyncIterable<unknown> }) {
-          if ('data' in result && !result.errors)
-            replies.keep(contextValue.params.query ?? '', operationName, { data: result.data });
-        },
-      };
       const isIntrospection = operation.rootAccess.length === 0;
       if (isIntrospection) context.quota.raiseMinimum(context, operation.cost);
-      const hooks = isIntrospection && operation.variables.length === 0 ? keepReply : undefined;
+      const isKept = isIntrospection && operation.variables.length === 0;
+      const hooks = isKept ? keepReply(replies, contextValue.params.query ?? '', operationName) : undefined;
       // The REST API runs documents of its own, whose lists it reads page by page.
       if (rootValue !== undefined || context.viewer === anonymous) return hooks;
       const cost = operation.measureCost(variableValues ?? {});
@@ -60,6 +55,13 @@ export function useOperations(replies: IntrospectionReplies): GatewayPlugin {
     },
   };
 }
+
+/** Returns the hook that keeps the reply of an operation without errors. */
+const keepReply = (replies: IntrospectionReplies, query: string, operationName: string | undefined) => ({
+  onExecuteDone({ result }: { result: ExecutionResult | AsyncIterable<unknown> }) {
+    if ('data' in result && !result.errors) replies.keep(query, operationName, { data: result.data });
+  },
+});
 
 /** Waits until a costly document may run. Returns whether it may. */
 async function admit(context: Context, cost: number, response: Response): Promise<boolean> {
