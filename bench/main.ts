@@ -19,7 +19,8 @@ import { type Workload, workloads } from './workloads.ts';
  *
  * - All servers run at once, and send batches of 1,200 requests in turn. A ratio is that of two batches of one round.
  * - The gateway runs as `npm start` in production: verified tokens, limits, log. The peers have the fastest settings of
- *   their documentation, and neither limits nor a log, but for the equipped one. Changes of `node:http` are the gateway's own statements.
+ *   their documentation, and neither limits nor a log, except for the equipped one. Changes of `node:http` are the
+ *   gateway's own statements.
  * - Replies and changes are compared before anything is measured.
  * - Compare ratios: the load generator and PostgreSQL share the machine with the servers.
  */

@@ -103,8 +103,8 @@ export function withdrawOwn(
 }
 
 /**
- * Takes the answer of a request of the caller's task for the one caller that acts on it, and tells the user. `isGone`:
- * the caller disconnected. Returns undefined if there is no answer, or an earlier caller took it.
+ * Takes the answer of a request of the caller's task for the one caller that acts on it, and reports that to the user.
+ * `isGone`: the caller disconnected. Returns undefined if there is no answer, or an earlier caller took it.
  */
 export async function takeAnswer(
   context: Context,

@@ -3,9 +3,9 @@ import { ValidationError } from '../errors/gateway-errors.ts';
 import type { AnswerContent } from '../notifications/answers/answer.ts';
 import { checkShape, toTitle } from './agent-requests.ts';
 
-/* What is read of the hooks of coding agents, and what they are told: one table for each agent. */
+/* What is read of the hooks of coding agents, and what is returned to them: one table for each agent. */
 
-/** What an agent is told about a tool call. */
+/** The decision about a tool call that an agent receives. */
 export type Decision =
   | { behavior: 'allow'; updatedInput?: object; updatedPermissions?: readonly object[] }
   | { behavior: 'deny'; message: string };

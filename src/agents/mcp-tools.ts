@@ -69,7 +69,7 @@ const times = { wait_seconds, expires_in_seconds };
 
 const NO_SECRETS = 'Never put passwords, tokens or keys in it: it is stored, and sent by email and chat.';
 
-/** A tool: what models are told about it, and what it does with arguments that it has checked. */
+/** A tool: its description for models, and what it does with arguments that it has checked. */
 export type Tool = ReturnType<typeof defineTool>;
 
 function defineTool<Input extends z.ZodObject>(
@@ -183,7 +183,7 @@ async function ask(draft: Omit<AgentDraft, 'id'>, times: Times, caller: ToolCall
   }
 }
 
-/** Waits for the answer to a request of the task, and tells the user that the agent has it. */
+/** Waits for the answer to a request of the task, and reports to the user that the agent has it. */
 async function awaitResult(id: string, seconds: number, caller: ToolCaller): Promise<ToolResult> {
   const found = await awaitOwn(caller.context, id, 1000 * seconds);
   await takeAnswer(caller.context, found, caller.isGone());

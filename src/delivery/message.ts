@@ -81,7 +81,10 @@ export function describeMessage(
   };
 }
 
-/** Returns the page of a notification. URL parsers resolve the IDs `.` and `..` as parts of a path, however they are escaped: they have no link. */
+/**
+ * Returns the page of a notification. URL parsers resolve the IDs `.` and `..` as parts of a path, however they are escaped:
+ * they have no link.
+ */
 export function linkTo(appUrl: string, id: string): string | null {
   return id === '.' || id === '..' ? null : appUrl.replace('{id}', () => encodeURIComponent(id));
 }

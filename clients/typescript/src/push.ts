@@ -82,7 +82,7 @@ async function register(url: string): Promise<ServiceWorkerRegistration> {
 
 /**
  * Ends what `subscribeToPush` began in this browser, also before a reload of the page. `signOut` of the inbox calls it.
- * @throws {GatewayError} the gateway could not be told; the browser gets no more messages nevertheless
+ * @throws {GatewayError} if the gateway rejects or misses the request; the browser receives no more messages in any case
  */
 export async function unsubscribeFromPush(inbox: Requester): Promise<void> {
   const [scope, id] = readStored();

@@ -56,9 +56,9 @@ export type AnsweringContext = Pick<SharedContext, 'database' | 'announce' | 'ou
 export type LoggedResponse = ServerResponse & { readonly locals: { readonly record: RequestRecord } };
 
 /**
- * Answers a request for its user, outside of the APIs. The answer's ID is derived from where and by whom it is given (`person`),
- * what was shown, and what it is: the same choice again is a retry, and another one receives the first. Nothing is stored if the notification is not the one that was shown, or
- * once `signal` has aborted.
+ * Answers a request for its user, outside of the APIs. The answer's ID is derived from where and by whom it is given
+ * (`person`), what was shown, and what it is: the same choice again is a retry, and another one receives the first.
+ * Nothing is stored if the notification is not the one that was shown, or once `signal` has aborted.
  * @throws {NotFoundError} if it is not
  * @throws {ValidationError} if the answer does not fit the request
  */
