@@ -29,9 +29,10 @@ const start = (settings: Record<string, string> = {}) =>
 
 type Lock = { release(): Promise<void> };
 
-/** Keeps the locks of a statement until released. */
+/** Keeps the locks of a statement until released, or until the database is dropped after a failure. */
 async function lock(statement: string): Promise<Lock> {
   const client = new pg.Client({ connectionString: database.url });
+  client.on('error', () => {});
   await client.connect();
   await client.query('begin');
   await client.query(statement);
@@ -69,7 +70,7 @@ describe('after SIGTERM', () => {
   let running: Promise<Awaited<ReturnType<typeof rest>>[]>;
   let rejected: Promise<void>;
   beforeAll(async () => {
-    gateway = await start({ SHUTDOWN_DELAY_MS: '1000', SHUTDOWN_GRACE_MS: '3000' });
+    gateway = await start({ SHUTDOWN_DELAY_MS: '5000', SHUTDOWN_GRACE_MS: '3000' });
     stream = await subscribeToNotifications(gateway, 'bob');
     finishing = await lock('lock table workspace, editor_credential');
     endless = await lock(`insert into user_revision (user_id) values ('carol')`);
@@ -83,7 +84,7 @@ describe('after SIGTERM', () => {
     await waitForSessions(3);
   });
   afterAll(async () => {
-    await endless.release();
+    await Promise.all([finishing.release(), endless.release()]);
     await gateway.stop('SIGKILL');
   });
 
