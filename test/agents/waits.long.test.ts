@@ -9,7 +9,7 @@ import { scrape } from '../support/metrics.ts';
 import { publish } from '../support/records.ts';
 import { answer, answers } from '../support/requests.ts';
 import { signTaskToken } from '../support/tokens.ts';
-import type { AgentReply, Work } from '../support/waiting-agents.ts';
+import type { AgentReply, Work } from './waiting-agents.ts';
 
 /* Many agents that wait: what each costs, and how soon it has the answer. The agents are another process. */
 
@@ -48,7 +48,7 @@ function measureMemory(): number {
 
 const running: ChildProcess[] = [];
 function startAgents(work: Work): ChildProcess {
-  const agents = fork('test/support/waiting-agents.ts');
+  const agents = fork('test/agents/waiting-agents.ts');
   running.push(agents);
   agents.send(work);
   return agents;

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAs } from '../support/as.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { checkFeed } from '../support/feed-workload.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { followFeed, latestCursor, readWholeFeed, takeEvent } from '../support/platform-feed.ts';
 import { startGatewayProcess } from '../support/process.ts';
 import { deleteUser } from '../support/records.ts';
+import { checkFeed } from './feed-workload.ts';
+import { followFeed, latestCursor, readWholeFeed, takeEvent } from './platform-feed.ts';
 
 /* The order of the platform feed while transactions commit out of order and gateways are killed. */
 

@@ -7,8 +7,8 @@ import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { countScanned, explainAll } from '../support/plans.ts';
-import { latestCursor, readFeedPage } from '../support/platform-feed.ts';
 import { recordStatements, type Statement } from '../support/statements.ts';
+import { latestCursor, readFeedPage } from './platform-feed.ts';
 
 /* The cost of the platform feed does not depend on the number of events, even if the statistics are wrong. */
 

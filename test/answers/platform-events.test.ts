@@ -10,6 +10,9 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { credentialVersion, deleteUser, publish } from '../support/records.ts';
+import { subscribe } from '../support/sse.ts';
+import { member, platform } from '../support/tokens.ts';
 import {
   FEED_SUBSCRIPTION,
   followFeed,
@@ -17,10 +20,7 @@ import {
   readFeedPage,
   readWholeFeed,
   takeEvent,
-} from '../support/platform-feed.ts';
-import { credentialVersion, deleteUser, publish } from '../support/records.ts';
-import { subscribe } from '../support/sse.ts';
-import { member, platform } from '../support/tokens.ts';
+} from './platform-feed.ts';
 
 let chat: ChatApi;
 let database: TestDatabase;

@@ -5,6 +5,8 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { notification } from '../support/records.ts';
+import { currentRevision, listEvents, makeExpired } from '../support/requests.ts';
+import { platform } from '../support/tokens.ts';
 import {
   type Command,
   commands,
@@ -12,9 +14,7 @@ import {
   type Draft,
   deletion,
   RequestModel,
-} from '../support/request-model.ts';
-import { currentRevision, listEvents, makeExpired } from '../support/requests.ts';
-import { platform } from '../support/tokens.ts';
+} from './request-model.ts';
 
 /* Two gateways on one database, of which any runs a change. Their sweeps store the expiries that no change stores. */
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type AnswerRaces, startAnswerRaces } from '../support/answer-race.ts';
+import { type AnswerRaces, startAnswerRaces } from './answer-race.ts';
 
 const ROUNDS = 100;
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { badTokens } from '../support/bad-tokens.ts';
 import { useGateway } from '../support/gateway.ts';
 import { buildDocument, isSubscription, rootFields } from '../support/root-fields.ts';
 import { openStream, subscribe } from '../support/sse.ts';
 import { member } from '../support/tokens.ts';
+import { badTokens } from './bad-tokens.ts';
 
 const fields = Object.keys(rootFields).filter(isSubscription);
 /** One token of each kind of invalid token; other tests use all of them. */

@@ -1,10 +1,10 @@
 import { exportJWK, generateKeyPair } from 'jose';
 import { expect, test } from 'vitest';
-import { badTokens } from '../support/bad-tokens.ts';
 import { graphql, rest } from '../support/client.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { signToken } from '../support/tokens.ts';
+import { badTokens } from './bad-tokens.ts';
 
 const query = '{ workspaces { totalCount } }';
 const rejected = { error: 'A valid bearer token is required.', code: 'unauthenticated', errors: [] };

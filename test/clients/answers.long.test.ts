@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { openInboxes, watch } from '../support/client-inboxes.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish, resolve } from '../support/records.ts';
-import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
 import { answer, answers, listEvents } from '../support/requests.ts';
+import { openInboxes, watch } from './client-inboxes.ts';
+import { type ReplyProxy, startReplyProxy } from './reply-proxy.ts';
 
 const gateway = useGateway();
 let proxy: ReplyProxy;

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type CachingClient, cachingClients } from '../support/caching-clients.ts';
-import { expectNoWarnings } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss as dismissElsewhere } from '../support/inbox.ts';
 import { asMember, asPlatform, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
+import { type CachingClient, cachingClients } from './caching-clients.ts';
+import { expectNoWarnings } from './console.ts';
 
 const NOTIFICATION =
   '... on UserNotification { ref id kind status createdAt task { id projectId } request { state } }';

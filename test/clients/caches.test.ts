@@ -5,12 +5,12 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { apolloCacheOptions } from '../../clients/typescript/src/apollo.ts';
 import { graphcacheOptions } from '../../clients/typescript/src/urql.ts';
 import { schema } from '../../src/schema.ts';
-import { cachingClients } from '../support/caching-clients.ts';
-import { expectNoWarnings } from '../support/console.ts';
 import { useGateway } from '../support/gateway.ts';
 import { createBrowser } from '../support/push-service.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
+import { cachingClients } from './caching-clients.ts';
+import { expectNoWarnings } from './console.ts';
 
 const gateway = useGateway({
   VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',

@@ -1,8 +1,6 @@
 import { OperationTypeNode } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Example } from '../../src/pages/graphiql-examples.ts';
-import { type CachingClient, cachingClients } from '../support/caching-clients.ts';
-import { expectNoWarnings } from '../support/console.ts';
 import { type DevelopmentGateway, signTokenFor } from '../support/development.ts';
 import {
   examples,
@@ -11,6 +9,8 @@ import {
   splitOperations,
   startExampleGateway,
 } from '../support/examples.ts';
+import { type CachingClient, cachingClients } from './caching-clients.ts';
+import { expectNoWarnings } from './console.ts';
 
 /** The operations of each caller share a cache, as in an application. */
 const callers = Map.groupBy(examples, ({ group }) => group);

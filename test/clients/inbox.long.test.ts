@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { GatewayError, isKnownNotification, type Loadable } from '../../clients/typescript/src/index.ts';
 import { insertWorkspaces } from '../support/bulk-records.ts';
-import { openInboxes, shownIds, watch } from '../support/client-inboxes.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss as dismissElsewhere } from '../support/inbox.ts';
 import { startProxy } from '../support/proxy.ts';
 import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
 import { acknowledge, answer, answers } from '../support/requests.ts';
 import { member, signToken } from '../support/tokens.ts';
+import { openInboxes, shownIds, watch } from './client-inboxes.ts';
+import { type ReplyProxy, startReplyProxy } from './reply-proxy.ts';
 
 const gateway = useGateway();
 let proxy: ReplyProxy;

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { print } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import * as operations from '../../clients/typescript/src/operations.ts';
-import { cachingClients } from '../support/caching-clients.ts';
-import { expectNoWarnings } from '../support/console.ts';
 import { useGateway } from '../support/gateway.ts';
 import { type Kind, payloads, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
+import { cachingClients } from './caching-clients.ts';
+import { expectNoWarnings } from './console.ts';
 
 const gateway = useGateway();
 

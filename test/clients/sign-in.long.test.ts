@@ -8,8 +8,8 @@ import { startDevelopmentGateway } from '../support/development.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { captureOutput, type Process } from '../support/process.ts';
+import { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
 
 /* The example of docs/sign-in.md, with an identity provider and a gateway. */
 

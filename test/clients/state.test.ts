@@ -29,7 +29,7 @@ import {
   notificationRules,
   type State,
 } from '../../clients/typescript/src/state.ts';
-import { AccountModel, createCard, createRequest } from '../support/account-model.ts';
+import { AccountModel, createCard, createRequest } from './account-model.ts';
 
 const AT = '2026-02-01T00:00:00.000Z';
 const FILTERS: readonly NotificationFilter[] = [

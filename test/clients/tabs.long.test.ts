@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { openInboxes, shownIds, watch } from '../support/client-inboxes.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
-import { type ReplyProxy, startReplyProxy } from '../support/reply-proxy.ts';
 import { member, signToken } from '../support/tokens.ts';
+import { openInboxes, shownIds, watch } from './client-inboxes.ts';
+import { type ReplyProxy, startReplyProxy } from './reply-proxy.ts';
 
 // Inboxes of one process share a stream like the tabs of a browser: Node.js has locks and broadcast channels too.
 
@@ -157,7 +157,7 @@ test('without locks, every tab has its own stream', async () => {
 
 test('a tab takes over from one that hangs, which then follows', { timeout: 60_000 }, async () => {
   const frozen = new Int32Array(new SharedArrayBuffer(4));
-  const worker = new Worker(new URL('../support/client-tab-worker.ts', import.meta.url), {
+  const worker = new Worker(new URL('./client-tab-worker.ts', import.meta.url), {
     workerData: { url: `${proxy.address}/graphql`, token: await member('hangs'), frozen },
   });
   await once(worker, 'message');

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, useGateway } from '../support/gateway.ts';
-import { fates, isLossy, type KillingProvider, startKillingProvider } from '../support/killing-provider.ts';
 import { type Process, startProcess } from '../support/process.ts';
 import { asMember, asPlatform, publish } from '../support/records.ts';
+import { fates, isLossy, type KillingProvider, startKillingProvider } from './killing-provider.ts';
 
 /*
  * Three senders of one database, of which any may be killed at any step of an attempt: before the provider has the

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createPublicLookup, findEndpointIssue, isPublicAddress } from '../../src/delivery/push/endpoint.ts';
 import type { PostResult } from '../../src/delivery/push/post.ts';
 import { classifyPostResult } from '../../src/delivery/push/post.ts';
-import { type Answer, type Records, startNameServer } from '../support/name-server.ts';
+import { type Answer, type Records, startNameServer } from './name-server.ts';
 
 /** Networks without public addresses: those of IANA's special-purpose registries, and unassigned or obsolete ones. */
 const networks: readonly [name: string, network: string, prefix: number, family: 'ipv4' | 'ipv6'][] = [

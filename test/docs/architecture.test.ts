@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { entities } from '../../src/entities.ts';
-import { type Import, parseImports, readSource, sourcesBelow, stemOf } from '../support/imports.ts';
+import { type Import, parseImports, readSource, sourcesBelow, stemOf } from './imports.ts';
 
 const sources = [...sourcesBelow('src'), ...sourcesBelow('rest')];
 const imports = sources.flatMap(parseImports);

@@ -2,9 +2,9 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { conflict, refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import type { Pair } from '../support/provider.ts';
 import { credentialVersion, deleteUser } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
+import type { Pair } from './provider.ts';
 
 const gateway = useGateway();
 const { as } = gateway;

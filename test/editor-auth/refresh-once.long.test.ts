@@ -2,9 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { type Pair, type Provider, startProvider } from '../support/provider.ts';
 import { asPlatform } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
+import { type Pair, type Provider, startProvider } from './provider.ts';
 
 /** Three gateways on one database with one encryption key. */
 const gateways: TestGateway[] = [];

@@ -6,9 +6,9 @@ import {
   sendForm,
   startAnsweringGateway,
 } from '../support/answer-page.ts';
-import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
 import { readNotification } from '../support/requests.ts';
+import { findBarriers } from './axe.ts';
 
 if (!hasBrowser)
   process.stdout.write('answer-browser.test.ts: chromium was not found on the PATH, skipping.\n');

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
 import { graphql } from '../support/client.ts';
 import { seed, signTokenFor, startDevelopmentGateway } from '../support/development.ts';
 import { readBlocks, readPage } from '../support/documentation.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { captureOutput } from '../support/process.ts';
+import { findBarriers } from './axe.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const blocks = readBlocks(readPage('docs/build-an-inbox.md'));

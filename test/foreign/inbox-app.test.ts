@@ -1,14 +1,12 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { recorded } from '../support/agents.ts';
-import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
 import { rest } from '../support/client.ts';
 import { createTestDatabase, renewEpochOf } from '../support/database.ts';
 import { runHook } from '../support/documented-hooks.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { buildInboxApp } from '../support/inbox-app.ts';
 import {
   asMember,
   asPlatform,
@@ -21,7 +19,9 @@ import {
 } from '../support/records.ts';
 import { acknowledge, answer, answers, readNotification } from '../support/requests.ts';
 import { member, signTaskToken, signToken } from '../support/tokens.ts';
-import { startWebApp, type WebApp } from '../support/web-app.ts';
+import { findBarriers } from './axe.ts';
+import { buildInboxApp } from './inbox-app.ts';
+import { startWebApp, type WebApp } from './web-app.ts';
 
 if (!hasBrowser) process.stdout.write('inbox-app.test.ts: chromium was not found on the PATH, skipping.\n');
 

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createUnsubscribeTokens, toUnsubscribeUrl } from '../../src/delivery/email/unsubscribe-token.ts';
 import { version } from '../../src/version.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
-import { findLowContrast } from '../support/contrast.ts';
 import {
   type DevelopmentGateway,
   findReferenceUrl,
   seed,
   startDevelopmentGateway,
 } from '../support/development.ts';
+import { findLowContrast } from './contrast.ts';
 
 if (!hasBrowser)
   process.stdout.write('pages-browser.test.ts: chromium was not found on the PATH, skipping.\n');

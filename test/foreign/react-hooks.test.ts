@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { build } from 'rolldown';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { findBarriers } from '../support/axe.ts';
 import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -12,7 +11,8 @@ import { scrape } from '../support/metrics.ts';
 import { asPlatform, payloads, publish } from '../support/records.ts';
 import { answer, answers } from '../support/requests.ts';
 import { signToken } from '../support/tokens.ts';
-import { startWebApp, type WebApp } from '../support/web-app.ts';
+import { findBarriers } from './axe.ts';
+import { startWebApp, type WebApp } from './web-app.ts';
 
 if (!hasBrowser) process.stdout.write('react-hooks.test.ts: chromium was not found on the PATH, skipping.\n');
 

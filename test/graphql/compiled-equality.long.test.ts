@@ -23,9 +23,9 @@ import { ReadScheduler } from '../../src/quota/read-scheduler.ts';
 import { RunningDocuments } from '../../src/quota/running-documents.ts';
 import { createServedSchemas } from '../../src/schema.ts';
 import { toTime } from '../../src/values/time.ts';
-import { arbitraryQueries } from '../support/arbitrary-queries.ts';
 import { settingsFor, useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { arbitraryQueries } from './arbitrary-queries.ts';
 
 /* A compiled operation must return exactly what graphql-js returns for it, byte for byte. */
 

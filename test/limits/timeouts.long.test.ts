@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { timeouts } from '../../src/server/connections.ts';
 import { rest } from '../support/client.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { openHalfOpenClient } from '../support/half-open-client.ts';
 import { member } from '../support/tokens.ts';
+import { openHalfOpenClient } from './half-open-client.ts';
 
 /** Short enough for a test, long enough for a regular client on a busy machine. */
 const shortTimeouts = {

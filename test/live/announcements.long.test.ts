@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type Announcements, recordAnnouncements } from '../support/announcements.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { type EditingProxy, startEditingProxy } from '../support/editing-proxy.ts';
 import { eventually } from '../support/eventually.ts';
@@ -10,6 +9,7 @@ import { startGatewayProcess } from '../support/process.ts';
 import { notification, publish } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
 import { platform } from '../support/tokens.ts';
+import { type Announcements, recordAnnouncements } from './announcements.ts';
 
 /* Announcements are hints. Without them every subscriber still receives all changes, only later. */
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { recordAnnouncements } from '../support/announcements.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { credentialVersion } from '../support/records.ts';
 import { openStream, type SseStream } from '../support/sse.ts';
 import { member, platform } from '../support/tokens.ts';
+import { recordAnnouncements } from './announcements.ts';
 
 const gateway = useGateway();
 

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { recordAnnouncements } from '../support/announcements.ts';
 import { graphql } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
@@ -15,6 +14,7 @@ import {
 import { publish, resolve } from '../support/records.ts';
 import { openStream } from '../support/sse.ts';
 import { member } from '../support/tokens.ts';
+import { recordAnnouncements } from './announcements.ts';
 
 const gateway = useGateway();
 

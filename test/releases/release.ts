@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, promisify } from 'node:util';
 import { captureOutput, compileCache, type Process } from '../support/process.ts';
-import type { Release } from '../support/releases.ts';
+import type { Release } from './releases.ts';
 
 const run = promisify(execFile);
 const repository = fileURLToPath(new URL('../..', import.meta.url));

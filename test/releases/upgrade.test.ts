@@ -26,7 +26,6 @@ import {
   resolve,
   workspaceInput,
 } from '../support/records.ts';
-import { readReleases } from '../support/releases.ts';
 import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
 import { member, signToken } from '../support/tokens.ts';
 import { Workload } from '../support/workload.ts';
@@ -34,6 +33,7 @@ import { checkUser } from '../support/workload-checks.ts';
 import { type Operation, operations } from '../support/workload-operations.ts';
 import { runOperation } from '../support/workload-runner.ts';
 import { checkOut, hasCommit, startReleaseProgram } from './release.ts';
+import { readReleases } from './releases.ts';
 
 const TIMEOUT_MS = 300_000;
 

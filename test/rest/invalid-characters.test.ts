@@ -3,9 +3,9 @@ import { beforeAll, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
 import { graphql } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
-import { argumentsWith, formatPath, type InputPlace, inputPlaces } from '../support/input-places.ts';
 import { buildDocument, isSubscription } from '../support/root-fields.ts';
 import { signToken } from '../support/tokens.ts';
+import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './input-places.ts';
 
 /** The scalars that accept stored text. Every other scalar has its own rule. */
 const textual = ['ID', 'String', 'Secret', 'JSON', 'EmailAddress', 'URL'];

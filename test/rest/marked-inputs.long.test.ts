@@ -2,9 +2,9 @@ import { type GraphQLInputType, getNamedType, isEnumType, isInputObjectType } fr
 import { beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
 import { useGateway } from '../support/gateway.ts';
-import { argumentsWith, formatPath, type InputPlace, inputPlaces } from '../support/input-places.ts';
 import { isSubscription, rootFields } from '../support/root-fields.ts';
 import { signToken } from '../support/tokens.ts';
+import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './input-places.ts';
 
 /*
  * A marked string in every input of every operation, in every form that a document allows. No message and no log line

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { exportJWK, generateKeyPair } from 'jose';
-import { AUDIENCE, ISSUER, jwks, signParts, signText, signToken } from './tokens.ts';
+import { AUDIENCE, ISSUER, jwks, signParts, signText, signToken } from '../support/tokens.ts';
 
 const unknownKey = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
 const unknownJwk = await exportJWK(unknownKey.publicKey);

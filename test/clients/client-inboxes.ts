@@ -5,7 +5,7 @@ import {
   type NotificationList,
   type Store,
 } from '../../clients/typescript/src/index.ts';
-import { member } from './tokens.ts';
+import { member } from '../support/tokens.ts';
 
 /** The inboxes that a test opened. */
 export type ClientInboxes = {

@@ -1,7 +1,7 @@
-import { createAs } from './as.ts';
-import type { PlatformEventsQuery, PlatformEventsQueryVariables } from './generated/types.ts';
-import { openStream, type SseStream } from './sse.ts';
-import { platform } from './tokens.ts';
+import { createAs } from '../support/as.ts';
+import type { PlatformEventsQuery, PlatformEventsQueryVariables } from '../support/generated/types.ts';
+import { openStream, type SseStream } from '../support/sse.ts';
+import { platform } from '../support/tokens.ts';
 
 type Gateway = { address: string };
 

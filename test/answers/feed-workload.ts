@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect } from 'vitest';
 import { parseEventCursor } from '../../src/revisions/event-cursor.ts';
-import type { TestDatabase } from './database.ts';
-import { eventually } from './eventually.ts';
-import type { TestGateway } from './gateway.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import type { TestGateway } from '../support/gateway.ts';
+import { startGatewayProcess } from '../support/process.ts';
+import { asMember } from '../support/records.ts';
 import { type FeedEvent, followFeed, latestCursor, readFeedPage, takeEvent } from './platform-feed.ts';
-import { startGatewayProcess } from './process.ts';
-import { asMember } from './records.ts';
 
 const STORE =
   'mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) { __typename } }';

@@ -1,4 +1,4 @@
-import { readPage, tableBelow } from './documentation.ts';
+import { readPage, tableBelow } from '../support/documentation.ts';
 
 /** A release that docs/releases.md records. */
 export type Release = { version: string; commit: string };

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** One import: the importing file, the imported module, the names in braces, and whether only types are imported. */
 export type Import = { from: string; to: string; names: string[]; typeOnly: boolean };
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Returns the paths of all source files below a folder of the repository. */
 export function sourcesBelow(folder: string): string[] {

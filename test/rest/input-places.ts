@@ -1,6 +1,6 @@
 import { type GraphQLInputType, getNullableType, isInputObjectType, isListType } from 'graphql';
 import { formatEventCursor } from '../../src/revisions/event-cursor.ts';
-import { goodArguments, rootFields } from './root-fields.ts';
+import { goodArguments, rootFields } from '../support/root-fields.ts';
 
 type Step = string | number;
 

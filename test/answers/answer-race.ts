@@ -1,18 +1,25 @@
 import { expect } from 'vitest';
-import { decide, findLink, sendForm } from './answer-page.ts';
-import type { Modal } from './block-kit.ts';
-import { startChatApi } from './chat-api.ts';
-import { rest } from './client.ts';
-import { createTestDatabase, type TestDatabase } from './database.ts';
-import { eventually } from './eventually.ts';
-import { settingsFor } from './gateway.ts';
-import type { AnswerContentFragment } from './generated/types.ts';
-import { startMailServer } from './mail-server.ts';
+import { decide, findLink, sendForm } from '../support/answer-page.ts';
+import type { Modal } from '../support/block-kit.ts';
+import { startChatApi } from '../support/chat-api.ts';
+import { rest } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { settingsFor } from '../support/gateway.ts';
+import type { AnswerContentFragment } from '../support/generated/types.ts';
+import { startMailServer } from '../support/mail-server.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
+import { answer, awaitRequest } from '../support/requests.ts';
+import {
+  click,
+  createSubmission,
+  interact,
+  lastModal,
+  publishInChat,
+  slackSettings,
+} from '../support/slack.ts';
+import { member } from '../support/tokens.ts';
 import { readWholeFeed } from './platform-feed.ts';
-import { type GatewayProcess, startGatewayProcess } from './process.ts';
-import { answer, awaitRequest } from './requests.ts';
-import { click, createSubmission, interact, lastModal, publishInChat, slackSettings } from './slack.ts';
-import { member } from './tokens.ts';
 
 /*
  * Callers answer one request at once, over GraphQL, over REST, by the link in a mail and in the chat, at two gateway processes

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { CHANNEL, parsePayload } from '../../src/live/announcement.ts';
-import type { TestDatabase } from './database.ts';
+import type { TestDatabase } from '../support/database.ts';
 
 /** Records the announcements that gateways send. */
 export type Announcements = {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { getPort } from './proxy.ts';
+import { getPort } from '../support/proxy.ts';
 
 /** What happens to a part of a reply: it is replaced, or the connection is cut. */
 export type EditReply = (operation: string, part: string) => string | 'cut';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { getPort } from './proxy.ts';
+import { getPort } from '../support/proxy.ts';
 
 /** The server of a web app: its files, tokens, and a proxy to the gateway. */
 export type WebApp = {
