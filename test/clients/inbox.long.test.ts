@@ -225,8 +225,6 @@ test('reports what arrives and what is settled, without any list, but not its ow
   await inbox.dismiss(arrived.id);
   await inbox.restore(arrived.id);
   await answer(gateway, 'news', { id: other.id, ...answers.approve });
-  // A receipt in the same event as the answer would hide that the answer is new.
-  await eventually(() => expect(news).toEqual([`arrived ${arrived.id}`, `settled ${other.id}`]));
   await acknowledge(gateway, 'news', other.id);
   const last = await publish(gateway, 'news', 'task_failed');
   await eventually(() =>

@@ -14,6 +14,7 @@ import { MAX_UNUSED, selectList } from '../../clients/typescript/src/collection.
 import { filterKey, matchesNotification } from '../../clients/typescript/src/filters.ts';
 import { GatewayError } from '../../clients/typescript/src/gateway-error.ts';
 import type { NotificationFilter } from '../../clients/typescript/src/generated/types.ts';
+import { findNews } from '../../clients/typescript/src/news.ts';
 import type { KnownNotificationCard, NotificationCard } from '../../clients/typescript/src/records.ts';
 import {
   applyChanged,
@@ -160,6 +161,49 @@ test('a reply from before a gap does not undo what was loaded after it', () => {
   const reply = { ...card, status: 'DISMISSED' as const, updatedAt: '2026-01-01T00:00:00.000Z' };
   const applied = applyChanged(forgetArrivals(state), [reply], { since: state.arrivals });
   expect(select(applied, {})).toEqual([card]);
+});
+
+describe('news', () => {
+  const open = createCard({ id: '1', request: createRequest('OPEN') });
+  /** Settled at 10 seconds past, and changed some seconds later, for instance by a receipt. */
+  const settled = (secondsLater: number, request: KnownNotificationCard['request'] = ANSWERED) =>
+    createCard({
+      id: '1',
+      status: 'RESOLVED',
+      request,
+      resolvedAt: '2026-02-01T00:00:10.000Z',
+      updatedAt: `2026-02-01T00:00:${10 + secondsLater}.000Z`,
+    });
+  const ANSWERED = createRequest('ANSWERED');
+  const answer = { answerId: 'own', by: null, via: 'GRAPHQL', answeredAt: AT } as const;
+  const own = { ...ANSWERED, answer: { ...answer, plan: null, questions: null, reply: null } };
+
+  // The inbox has followed the events for five seconds.
+  test.each<[string, NotificationCard | undefined, KnownNotificationCard, 'arrived' | 'settled' | undefined]>(
+    [
+      ['a publication', undefined, open, 'arrived'],
+      ['a restoration', undefined, { ...open, updatedAt: AT }, undefined],
+      ['a settlement that is not loaded', undefined, settled(0), 'settled'],
+      ['one and its receipt in one event', undefined, settled(5), 'settled'],
+      ['one of before the inbox followed, and its receipt', undefined, settled(6), undefined],
+      ['one of an open request, whenever it was', open, settled(6), 'settled'],
+      ['a later change of one', settled(0), settled(1), undefined],
+      ['an own answer', open, settled(0, own), undefined],
+      ['a resolution without a request', undefined, settled(0, null), undefined],
+    ],
+  )('%s', (_name, known, card, expected) => {
+    const { arrived, settled } = findNews(
+      load({}, known ? [known] : []),
+      [eventOf(card)],
+      new Set(['own']),
+      5000,
+    );
+    expect({ arrived, settled }).toEqual({
+      arrived: [],
+      settled: [],
+      ...(expected && { [expected]: [card] }),
+    });
+  });
 });
 
 describe('pending changes', () => {

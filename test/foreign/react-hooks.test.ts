@@ -235,7 +235,7 @@ describe.skipIf(!hasBrowser)(
       expect(issues).toEqual([]);
     });
 
-    test('components play a sound in one tab', async () => {
+    test('several inboxes of a page announce once, and play a sound in one tab', async () => {
       await openApp('sound');
       const other = await page.context().newPage();
       await other.goto(page.url());
@@ -250,10 +250,11 @@ describe.skipIf(!hasBrowser)(
           }),
         );
         await callOn(tab, 'page.mountComponents', { sound: '/ding.mp3' });
-        await tab.getByText('Live', { exact: true }).first().waitFor();
+        await tab.getByRole('button', { name: 'Inbox: 0 notifications' }).click();
+        await tab.locator('header').getByText('Live', { exact: true }).waitFor();
       }
       await publish(gateway, 'sound', 'task_failed', { title: 'Failure' });
-      for (const tab of [page, other]) await tab.getByText('New: Failure').first().waitFor();
+      for (const tab of [page, other]) await tab.getByText('New: Failure').waitFor();
       await eventually(async () => {
         const sounds = await Promise.all(
           [page, other].map((tab) => tab.evaluate(() => Reflect.get(window, 'sounds'))),

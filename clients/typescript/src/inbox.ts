@@ -21,6 +21,8 @@ export function createInbox(options: InboxOptions): Inbox {
   const initial = options.initialData === undefined ? emptyState : hydrate(options.initialData);
   const store = new AccountStore(session, refresh, initial);
   const waker = new Listeners();
+  /** Since when the inbox receives every change. */
+  let followedSince = Date.now();
   const live = createLiveEvents(session, { onEvents, onGap: reloadAll, waker });
   const listeners: { [Type in keyof InboxEvents]: Set<(cards: InboxEvents[Type]) => void> } = {
     arrived: new Set(),
@@ -60,19 +62,22 @@ export function createInbox(options: InboxOptions): Inbox {
 
   /** Loads everything that is shown again, because changes may have been missed. */
   function reloadAll(): void {
+    followedSince = Date.now();
     store.update(forgetArrivals);
     invalidate();
   }
 
   function onEvents(events: readonly AccountEvent[]): void {
-    const { arrived, settled } = findNews(store.known, events, ownAnswers);
+    const isGap = events.some(hasGap);
+    const followedMs = isGap ? 0 : Date.now() - followedSince;
+    const { arrived, settled } = findNews(store.known, events, ownAnswers, followedMs);
     store.receive(events);
     store.forgetUnused((key) => created.get(key)?.isUsed() ?? false);
     for (const { content } of events) {
       if (content.__typename === 'NotificationEvent')
         created.get(deliveriesKey(content.notification.id))?.invalidate();
     }
-    if (events.some(hasGap)) reloadAll();
+    if (isGap) reloadAll();
     if (arrived.length > 0) for (const listener of [...listeners.arrived]) listener(arrived);
     if (settled.length > 0) for (const listener of [...listeners.settled]) listener(settled);
   }

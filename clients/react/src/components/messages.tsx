@@ -1,4 +1,4 @@
-import type { GatewayError, NotificationCard } from '@workspace-account/client';
+import type { GatewayError, Inbox, NotificationCard } from '@workspace-account/client';
 import {
   createContext,
   type ReactNode,
@@ -9,6 +9,7 @@ import {
   useRef,
   useState,
 } from 'react';
+import { useInboxClient } from '../inbox-provider.tsx';
 import { useArrivals } from '../use-arrivals.ts';
 import type { Changed } from '../use-change.ts';
 import { Button } from './controls.tsx';
@@ -73,7 +74,7 @@ type InboxMessagesProps = AnnouncementOptions & { readonly children?: ReactNode 
 
 /**
  * Shows messages of the components below it, announces arrivals and settlements, and keeps messages while the app shows
- * another page. Without it, each component shows its own.
+ * another page. Without it, each component shows its own, and the first one announces.
  */
 export function InboxMessages({ children, ...announcements }: InboxMessagesProps) {
   const [shown, setShown] = useState<readonly NumberedMessage[]>([]);
@@ -153,21 +154,25 @@ function MessageItem({ message, close }: { message: NumberedMessage; close(): vo
   );
 }
 
-/** Announces what arrives and what is settled elsewhere, many at once in one message. */
+/** Announces what arrives and what is settled elsewhere, many at once in one message. Only one per inbox does. */
 function Announcer({ title: countsInTitle = true, sound }: AnnouncementOptions) {
   const { t, describeSettlement } = useTexts();
   const { show } = useMessages();
+  const isFirst = useIsFirst();
   const { count, clear } = useArrivals({
     onArrived(cards) {
-      show({
-        topic: 'arrived',
-        text: describe(cards, 'arrivedMany', ({ title }) => t('arrivedOne', { title })),
-      });
+      announce(
+        'arrived',
+        describe(cards, 'arrivedMany', ({ title }) => t('arrivedOne', { title })),
+      );
       if (sound !== undefined) void playInOneTab(sound);
     },
-    onSettled: (cards) =>
-      show({ topic: 'settled', text: describe(cards, 'settledMany', describeSettlement) }),
+    onSettled: (cards) => announce('settled', describe(cards, 'settledMany', describeSettlement)),
   });
+
+  function announce(topic: string, text: string): void {
+    if (isFirst()) show({ topic, text });
+  }
 
   function describe(
     cards: readonly NotificationCard[],
@@ -185,14 +190,29 @@ function Announcer({ title: countsInTitle = true, sound }: AnnouncementOptions) 
     return () => document.removeEventListener('visibilitychange', clearIfVisible);
   });
   useEffect(() => {
-    if (!countsInTitle || count === 0) return undefined;
+    if (!countsInTitle || count === 0 || !isFirst()) return undefined;
     const { title } = document;
     document.title = `(${count}) ${title}`;
     return () => {
       document.title = title;
     };
-  }, [countsInTitle, count]);
+  }, [countsInTitle, count, isFirst]);
   return null;
+}
+
+/** The mounted announcers of each inbox, in the order in which they were mounted. */
+const announcers = new WeakMap<Inbox, Set<object>>();
+
+/** Returns a function that returns whether this announcer of the inbox was mounted before the others. */
+function useIsFirst(): () => boolean {
+  const inbox = useInboxClient();
+  const self = useRef(undefined);
+  useEffect(() => {
+    const mounted = announcers.get(inbox) ?? new Set();
+    announcers.set(inbox, mounted.add(self));
+    return () => void mounted.delete(self);
+  }, [inbox]);
+  return useCallback(() => announcers.get(inbox)?.values().next().value === self, [inbox]);
 }
 
 /** All tabs get the events of an arrival within this time. */
