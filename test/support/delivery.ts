@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
+import { createAs } from './as.ts';
 import type { TestDatabase } from './database.ts';
 import { eventually } from './eventually.ts';
 import { dismiss } from './inbox.ts';
 import { type Browser, createBrowser } from './push-service.ts';
-import { asMember, asPlatform, publish } from './records.ts';
+import { publish } from './records.ts';
+import { platform } from './tokens.ts';
 
 type Gateway = { address: string };
 
@@ -19,14 +21,11 @@ export const unreachableProviders = {
 };
 
 /** Puts a user's contact. */
-export async function putContact(
+export const putContact = (
   gateway: Gateway,
   userId: string,
   contact: { email?: string; chatMemberId?: string },
-): Promise<void> {
-  const query = 'mutation ($input: PutContactInput!) { putContact(input: $input) { __typename } }';
-  await asPlatform(gateway, query, { input: { userId, ...contact } });
-}
+) => createAs(gateway)(platform).putContact({ userId, ...contact });
 
 /** Registers a push subscription and returns its ID. */
 export async function registerPush(
@@ -35,15 +34,7 @@ export async function registerPush(
   endpoint: string,
   { keys }: Pick<Browser, 'keys'> = createBrowser(),
 ): Promise<string> {
-  const data = await asMember(
-    gateway,
-    userId,
-    `mutation ($input: RegisterPushSubscriptionInput!) {
-      registerPushSubscription(input: $input) { pushSubscription { id } }
-    }`,
-    { input: { endpoint, keys } },
-  );
-  return data.registerPushSubscription.pushSubscription.id;
+  return (await createAs(gateway)(userId).registerPush({ endpoint, keys })).id;
 }
 
 /** Puts a contact and registers a push subscription, whose ID it returns: a target in each channel. */
@@ -83,27 +74,13 @@ export async function makeDue({ sql }: TestDatabase, userId: string): Promise<vo
   ]);
 }
 
+/** Lists the deliveries of a user's notification over the API. */
+export const listShown = (gateway: Gateway, userId: string, notificationId: string) =>
+  createAs(gateway)(userId).deliveries({ notificationId });
+
 /** A delivery as the API returns it. */
-export type Delivery = Record<
-  | 'channel'
-  | 'state'
-  | 'attempts'
-  | 'reason'
-  | 'providerCode'
-  | 'nextAttemptAt'
-  | 'deliveredAt'
-  | 'pushSubscriptionId',
-  unknown
->;
+export type Delivery = Awaited<ReturnType<typeof listShown>>[number];
 
 /** Lists the deliveries of a user's notification over the API, without those that were skipped. */
-export async function listDeliveries(gateway: Gateway, userId: string, id: string): Promise<Delivery[]> {
-  return (await listShown(gateway, userId, id)).filter(({ state }) => state !== 'SKIPPED');
-}
-
-/** Lists the deliveries of a user's notification over the API. */
-export async function listShown(gateway: Gateway, userId: string, id: string): Promise<Delivery[]> {
-  const query = `query ($id: ID!) { deliveries(notificationId: $id) {
-    channel state attempts reason providerCode nextAttemptAt deliveredAt pushSubscriptionId } }`;
-  return (await asMember(gateway, userId, query, { id })).deliveries;
-}
+export const listDeliveries = async (...of: Parameters<typeof listShown>) =>
+  (await listShown(...of)).filter(({ state }) => state !== 'SKIPPED');

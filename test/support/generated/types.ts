@@ -50,6 +50,33 @@ export type DeleteWorkspaceInput = {
   readonly userId: string;
 };
 
+export type DeliveryReason =
+  | 'CHANNEL_DISABLED'
+  | 'EXPIRED'
+  | 'LEASE_EXPIRED'
+  | 'MESSAGE_REJECTED'
+  | 'NO_PROVIDER'
+  | 'NO_TARGET'
+  | 'PROVIDER_REFUSED'
+  | 'PROVIDER_UNAVAILABLE'
+  | 'RATE_LIMITED'
+  | 'RECIPIENT_REJECTED'
+  | 'REPLY_LOST'
+  | 'SETTLED'
+  | 'TARGET_REMOVED'
+  | 'TARGET_UNREADABLE'
+  | 'TASK_NOTIFICATIONS_PER_HOUR'
+  | 'TASK_REQUESTS_PER_HOUR';
+
+export type DeliveryState =
+  | 'CANCELLED'
+  | 'DELIVERED'
+  | 'FAILED'
+  | 'MAYBE_DELIVERED'
+  | 'PENDING'
+  | 'SENDING'
+  | 'SKIPPED';
+
 export type EditorAuthFailureReason =
   | 'REFRESH_FAILED'
   | 'TOKEN_EXPIRED'
@@ -230,6 +257,15 @@ export type ResolveNotificationsInput = {
   readonly userId: string;
 };
 
+export type RetryDeliveriesFilter = {
+  readonly channels?: ReadonlyArray<NotificationChannel> | null | undefined;
+  readonly userIds?: ReadonlyArray<string> | null | undefined;
+};
+
+export type RetryDeliveriesInput = {
+  readonly filter?: RetryDeliveriesFilter | null | undefined;
+};
+
 export type SupersedeScope =
   | 'NOTHING'
   | 'TASK_AND_KIND'
@@ -273,6 +309,8 @@ export type WorkspaceStatus =
   | 'STARTING'
   | 'STOPPED'
   | 'STOPPING';
+
+export type ContactStateFragment = { readonly userId: string, readonly email: string | null, readonly emailSuspendedAt: string | null, readonly chatMemberId: string | null, readonly chatSuspendedAt: string | null };
 
 export type NotificationsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -329,6 +367,23 @@ export type PlatformEventsQueryVariables = Exact<{
 
 export type PlatformEventsQuery = { readonly platformEvents: { readonly cursor: string, readonly hasMore: boolean, readonly events: ReadonlyArray<{ readonly cursor: string, readonly type: PlatformEventType, readonly userId: string, readonly notificationId: string | null, readonly taskId: string | null, readonly channel: NotificationChannel | null, readonly credentialVersion: string | null, readonly at: string }> } | null };
 
+export type DeliveriesQueryVariables = Exact<{
+  notificationId: string;
+}>;
+
+
+export type DeliveriesQuery = { readonly deliveries: ReadonlyArray<{ readonly channel: NotificationChannel, readonly pushSubscriptionId: string | null, readonly state: DeliveryState, readonly reason: DeliveryReason | null, readonly providerCode: string | null, readonly attempts: number, readonly nextAttemptAt: string | null, readonly createdAt: string, readonly updatedAt: string, readonly deliveredAt: string | null }> | null };
+
+export type ContactQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ContactQuery = { readonly contact: ContactStateFragment | null };
+
+export type PushSubscriptionsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type PushSubscriptionsQuery = { readonly pushSubscriptions: ReadonlyArray<{ readonly id: string, readonly host: string, readonly createdAt: string }> | null };
+
 export type LatestPlatformCursorQueryVariables = Exact<{ [key: string]: never; }>;
 
 
@@ -351,7 +406,7 @@ export type PublishAllMutationVariables = Exact<{
 }>;
 
 
-export type PublishAllMutation = { readonly publishNotifications: { readonly results: ReadonlyArray<{ readonly created: boolean, readonly channels: ReadonlyArray<NotificationChannel>, readonly notification:
+export type PublishAllMutation = { readonly publishNotifications: { readonly results: ReadonlyArray<{ readonly created: boolean, readonly channels: ReadonlyArray<NotificationChannel>, readonly deliverByCaller: ReadonlyArray<NotificationChannel>, readonly notification:
         | NotificationCard_PlanRequestedNotification_Fragment
         | NotificationCard_QuestionRequestedNotification_Fragment
         | NotificationCard_TaskFailedNotification_Fragment
@@ -428,7 +483,14 @@ export type PutContactMutationVariables = Exact<{
 }>;
 
 
-export type PutContactMutation = { readonly putContact: { readonly contact: { readonly email: string | null, readonly chatMemberId: string | null } } | null };
+export type PutContactMutation = { readonly putContact: { readonly contact: ContactStateFragment } | null };
+
+export type RetryDeliveriesMutationVariables = Exact<{
+  input: RetryDeliveriesInput;
+}>;
+
+
+export type RetryDeliveriesMutation = { readonly retryDeliveries: { readonly count: number } | null };
 
 export type ClaimRefreshMutationVariables = Exact<{
   input: ClaimEditorCredentialRefreshInput;
