@@ -4,6 +4,7 @@ import type { TypedDocument } from '../../clients/typescript/src/typed-document.
 import type { ConflictReason, ErrorCode } from '../../src/errors/gateway-errors.ts';
 import { type GraphQLReply, graphql, type RestReply, type RestRequest, rest } from './client.ts';
 import * as ofTests from './generated/documents.ts';
+import { openStream, type SseReply, type SseStream, subscribe } from './sse.ts';
 import { member } from './tokens.ts';
 
 const operations = { ...ofClients, ...ofTests };
@@ -28,6 +29,8 @@ type Parameters<Variables> = Variables extends { input: infer Input }
     ? [variables?: Variables]
     : [variables: Variables];
 
+type Variables = Record<string, unknown>;
+
 type Method<Operation> =
   Operation extends TypedDocument<infer Data, infer Variables>
     ? (...parameters: Parameters<Variables>) => Promise<NonNullable<Only<NonNullable<Only<Data>>>>>
@@ -40,7 +43,17 @@ type Method<Operation> =
  */
 export type Caller = { [Name in keyof Operations as Uncapitalize<Name>]: Method<Operations[Name]> } & {
   /** Sends a document, and returns the whole reply. */
-  graphql(document: string, variables?: Record<string, unknown>): Promise<GraphQLReply>;
+  graphql(
+    document: string,
+    variables?: Variables,
+    request?: { headers: Record<string, string> },
+  ): Promise<GraphQLReply>;
+  /** Sends a document, and returns its data. @throws {Refusal} for any error */
+  run(document: string, variables?: Variables): Promise<GraphQLReply['data']>;
+  /** Subscribes, and returns the whole reply. */
+  subscribe(document: string, variables?: Variables, request?: { signal: AbortSignal }): Promise<SseReply>;
+  /** Subscribes, and returns the stream. @throws {Error} if the subscription is rejected */
+  follow(document: string, variables?: Variables): Promise<SseStream>;
   rest: Record<'get' | 'delete', (path: string, request?: RestRequest) => Promise<RestReply>> &
     Record<
       'post' | 'put' | 'patch',
@@ -63,22 +76,30 @@ class Refusal extends Error {
 export function createAs(gateway: { readonly address: string }): (who: Who) => Caller {
   return (who) => {
     const token = () => (typeof who === 'string' ? member(who) : who());
-    const send: Caller['graphql'] = async (document, variables) =>
-      graphql(gateway, document, variables, { token: await token() });
+    const send: Caller['graphql'] = async (document, variables, request) =>
+      graphql(gateway, document, variables, { token: await token(), ...request });
+    const run: Caller['run'] = async (document, variables) => {
+      const reply = await send(document, variables);
+      if (reply.errors.length > 0) throw new Refusal(reply);
+      return reply.data;
+    };
     const call = async (method: string, path: string, request?: RestRequest) =>
       rest(gateway, method, path, { token: await token(), ...request });
     const methods = Object.entries(operations).map(([name, { text }]) => {
       const takesInput = text.includes('($input:');
       const method = async (given: Record<string, unknown> = {}) => {
-        const reply = await send(text, takesInput ? { input: given } : given);
-        if (reply.errors.length > 0) throw new Refusal(reply);
-        return only(only(reply.data));
+        return only(only(await run(text, takesInput ? { input: given } : given)));
       };
       return [name.charAt(0).toLowerCase() + name.slice(1), method];
     });
     return {
       ...Object.fromEntries(methods),
       graphql: send,
+      run,
+      subscribe: async (document, variables, request) =>
+        subscribe(gateway, document, variables, { token: await token(), ...request }),
+      follow: async (document, variables) =>
+        openStream(gateway, document, variables, { token: await token() }),
       rest: {
         get: (path, request) => call('GET', path, request),
         delete: (path, request) => call('DELETE', path, request),
