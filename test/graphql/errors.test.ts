@@ -1,21 +1,14 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatLocation } from '../../src/errors/issue.ts';
-import { graphql, sendParameters } from '../support/client.ts';
-import { useGateway } from '../support/gateway.ts';
-import { payloads } from '../support/records.ts';
+import { sendParameters } from '../support/client.ts';
+import { startTestGateway, useGateway } from '../support/gateway.ts';
+import { notification, payloads } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
-let token: string;
-beforeAll(async () => {
-  token = await member('alice');
-});
+const { as } = gateway;
 
-const send = (query: string, variables: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
-  graphql(gateway, query, variables, { token, headers });
-
-/** Documents that are rejected before execution. */
-const invalidDocuments: [what: string, query: string][] = [
+test.each([
   ['cannot be parsed', '{ workspaces {'],
   ['is empty', ''],
   ['contains no operation', 'fragment A on Query { __typename }'],
@@ -42,37 +35,54 @@ const invalidDocuments: [what: string, query: string][] = [
   ['is nested too deeply', `${'{a'.repeat(20_000)}${'}'.repeat(20_000)}`],
   ['uses an unknown directive', '{ __typename @unknown }'],
   ['subscribes to no field of the schema', 'subscription { __typename }'],
-];
+])('returns BAD_REQUEST without data for a document that %s', async (_what, query) => {
+  const { status, text, errors } = await as('alice').graphql(query);
 
-test.each(invalidDocuments)(
-  'returns BAD_REQUEST without data for a document that %s',
-  async (_what, query) => {
-    const { status, text, errors } = await send(query);
-    const lenient = await send(query, {}, { Accept: 'application/json' });
-
-    expect(status).toBe(400);
-    expect(errors.length).toBeGreaterThan(0);
-    for (const { extensions } of errors) expect(extensions).toEqual({ code: 'BAD_REQUEST' });
-    expect(text).not.toMatch(/SECRET/);
-    expect(JSON.parse(text)).not.toHaveProperty('data');
-    expect(lenient.status).toBeLessThanOrEqual(400);
-    expect(lenient.errors).toEqual(errors);
-  },
-);
+  expect(status).toBe(400);
+  expect(errors.length).toBeGreaterThan(0);
+  for (const { extensions } of errors) expect(extensions).toEqual({ code: 'BAD_REQUEST' });
+  expect(text).not.toMatch(/SECRET/);
+  expect(JSON.parse(text)).not.toHaveProperty('data');
+});
 
 test.each([
   ['application/graphql-response+json', 400],
   ['application/json', 200],
 ])('replies to an invalid document from a client that accepts %s with status %i', async (Accept, status) => {
-  const reply = await send('{ unknown }', {}, { Accept });
+  const send = (query: string, variables = {}) =>
+    as('alice').graphql(query, variables, { headers: { Accept } });
+  const unknown = await send('{ unknown }');
+  expect([unknown.status, unknown.errors[0].extensions.code]).toEqual([status, 'BAD_REQUEST']);
+  expect(unknown.headers.get('content-type')).toBe(`${Accept}; charset=utf-8`);
 
-  expect(reply.status).toBe(status);
-  expect(reply.headers.get('content-type')).toBe(`${Accept}; charset=utf-8`);
-
-  const withVariables = 'query ($n: Int!) { notifications(first: $n) { totalCount } }';
-  const invalid = await send(withVariables, { n: 'one' }, { Accept });
+  const invalid = await send('query ($n: Int!) { notifications(first: $n) { totalCount } }', { n: 'one' });
   expect([invalid.status, invalid.errors[0].extensions.code]).toEqual([status, 'VALIDATION_FAILED']);
 });
+
+test.each(['constructor', 'toString', '__proto__'])(
+  'rejects a name of Object.prototype in any position of a document: %s',
+  async (name) => {
+    const documents = [
+      `{ ${name} { ${name} } }`,
+      `{ unknown { ${name} { ${name} } } }`,
+      `{ notification(id: "a") { ${name} } }`,
+      `{ workspaces(${name}: 1) { totalCount } }`,
+      `{ workspaces(filter: { statuses: ${name} }) { totalCount } }`,
+      `{ workspaces @${name} { totalCount } }`,
+      `{ ...${name} }`,
+      `{ ... on ${name} { ${name} } }`,
+      `{ ...A } fragment A on ${name} { ${name} }`,
+      `query ($a: ${name}) { workspaces(first: $a) { totalCount } }`,
+      `mutation { dismissNotification(input: { id: "a", ${name}: 1 }) { __typename } }`,
+    ];
+    for (const document of documents) {
+      const { status, errors } = await as('alice').graphql(document);
+      expect([status, errors[0].extensions.code], document).toEqual([400, 'BAD_REQUEST']);
+    }
+    const variable = `query ($${name}: Int) { workspaces(first: $${name}) { totalCount } }`;
+    expect(await as('alice').run(variable)).toEqual({ workspaces: { totalCount: 0 } });
+  },
+);
 
 test('locations repeat up to 100 characters of a name that the caller chose', () => {
   const name = 'x'.repeat(100);
@@ -80,21 +90,15 @@ test('locations repeat up to 100 characters of a name that the caller chose', ()
   expect(formatLocation(['body', `${name}x`])).toBe(`body.${name}…`);
 });
 
-test.each(['@skip(if: true)', '@include(if: false)'])('supports the directive %s', async (directive) => {
-  const { data } = await send(`{ __typename workspaces ${directive} { totalCount } }`);
-
-  expect(data).toEqual({ __typename: 'Query' });
-});
-
-type Items = [location: string, message: string, value: unknown][];
+type Item = [location: string, message: string, value: unknown];
 
 const update =
   'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }';
 
-const invalidVariables: [what: string, query: string, variables: Record<string, unknown>, items: Items][] = [
-  ['is missing', update, {}, [['input', 'is required', null]]],
-  ['is null', update, { input: null }, [['input', 'must not be null', null]]],
-  ['is not an object', update, { input: [] }, [['input', 'must be an object', []]]],
+test.each<[what: string, query: string, variables: Record<string, unknown>, ...items: Item[]]>([
+  ['is missing', update, {}, ['input', 'is required', null]],
+  ['is null', update, { input: null }, ['input', 'must not be null', null]],
+  ['is not an object', update, { input: [] }, ['input', 'must be an object', []]],
   [
     'contains errors of every kind',
     update,
@@ -107,61 +111,54 @@ const invalidVariables: [what: string, query: string, variables: Record<string, 
         more: {},
       },
     },
+    ['input.preferences[0].emailEnabled', 'must be a boolean', 'yes'],
     [
-      ['input.preferences[0].emailEnabled', 'must be a boolean', 'yes'],
-      [
-        'input.preferences[0].notificationKind',
-        'must be one of PLAN_REQUESTED, QUESTION_REQUESTED, TASK_FAILED, TASK_RESPONSE_READY',
-        'OTHER',
-      ],
-      ['input.preferences[1].smsEnabled', 'is not a known field; the nearest is pushEnabled', 1],
-      ['input.more', 'is not a known field', {}],
+      'input.preferences[0].notificationKind',
+      'must be one of PLAN_REQUESTED, QUESTION_REQUESTED, TASK_FAILED, TASK_RESPONSE_READY',
+      'OTHER',
     ],
+    ['input.preferences[1].smsEnabled', 'is not a known field; the nearest is pushEnabled', 1],
+    ['input.more', 'is not a known field', {}],
   ],
   [
     'lacks a nested field, or has null there',
     'mutation ($a: DismissNotificationInput!, $b: DismissNotificationInput!) { a: dismissNotification(input: $a) { __typename } b: dismissNotification(input: $b) { __typename } }',
     { a: {}, b: { id: null } },
-    [
-      ['input.id', 'is required', null],
-      ['input.id', 'must not be null', null],
-    ],
+    ['input.id', 'is required', null],
+    ['input.id', 'must not be null', null],
   ],
   [
     'is not an integer, together with another one of the wrong type',
     'query ($n: Int, $p: ID!) { workspaces(first: $n, filter: { projectIds: [$p] }) { totalCount } }',
     { n: 1.5, p: true },
-    [
-      ['first', 'must be a 32-bit whole number', 1.5],
-      ['filter.projectIds[0]', 'must be a string', true],
-    ],
+    ['first', 'must be a 32-bit whole number', 1.5],
+    ['filter.projectIds[0]', 'must be a string', true],
   ],
   [
     'is used inside a literal',
     'mutation ($b: Boolean!) { updateNotificationPreferences(input: { preferences: [{ emailEnabled: true, pushEnabled: $b, chatDmEnabled: true }] }) { __typename } }',
     { b: 0 },
-    [['input.preferences[0].pushEnabled', 'must be a boolean', 0]],
+    ['input.preferences[0].pushEnabled', 'must be a boolean', 0],
   ],
   [
     'is not a number',
     'mutation ($t: Float) { registerPushSubscription(input: { endpoint: "", keys: { p256dh: "", auth: "" }, expirationTime: $t }) { __typename } }',
     { t: 'soon' },
-    [['input.expirationTime', 'must be a number', 'soon']],
+    ['input.expirationTime', 'must be a number', 'soon'],
   ],
-];
-
-test.each(invalidVariables)(
+])(
   'returns VALIDATION_FAILED at the argument for a variable that %s',
-  async (_what, query, variables, items) => {
-    const { status, text, errors } = await send(query, variables);
+  async (_what, query, variables, ...items) => {
+    const { status, text, errors } = await as('alice').graphql(query, variables);
 
     expect(status).toBe(400);
     expect(JSON.parse(text)).not.toHaveProperty('data');
-    expect(errors).toHaveLength(1);
-    expect(errors[0].extensions).toEqual({
-      code: 'VALIDATION_FAILED',
-      errors: items.map(([location, message, value]) => ({ location, message, value })),
-    });
+    expect(errors.map(({ extensions }) => extensions)).toEqual([
+      {
+        code: 'VALIDATION_FAILED',
+        errors: items.map(([location, message, value]) => ({ location, message, value })),
+      },
+    ]);
   },
 );
 
@@ -169,7 +166,10 @@ test('names a field that is misspelled and the nearest one, but no other that is
   const message = async (filter: string, variables: object) => {
     const query = 'query ($filter: NotificationFilter) { notifications(filter: $filter) { totalCount } }';
     const literal = `{ notifications(filter: { ${filter} }) { totalCount } }`;
-    const replies = [await send(query, { filter: variables }), await send(literal)];
+    const replies = [
+      await as('alice').graphql(query, { filter: variables }),
+      await as('alice').graphql(literal),
+    ];
     return replies.flatMap(({ errors }) => errors.map((error) => error.message));
   };
   expect(await message('kind: [TASK_FAILED]', { kind: ['TASK_FAILED'] })).toEqual([
@@ -189,52 +189,36 @@ test('locates an invalid variable where its own operation uses it', async () => 
     fragment F on Query { workspaces(first: $value) { totalCount } }`;
 
   const parameters = { query, operationName: 'B', variables: { value: 'ten' } };
-  const { errors } = await sendParameters(gateway, parameters, { token });
+  const { errors } = await sendParameters(gateway, parameters, { token: await member('alice') });
 
-  expect(errors).toHaveLength(1);
-  expect(errors[0].extensions.errors).toEqual([
-    { location: 'first', message: 'must be a 32-bit whole number', value: 'ten' },
+  expect(errors.map(({ extensions }) => extensions.errors)).toEqual([
+    [{ location: 'first', message: 'must be a 32-bit whole number', value: 'ten' }],
   ]);
 });
 
-test.each<[message: string, parameters: Record<string, unknown>]>([
-  ['parameters.query is required', {}],
-  ['parameters.query must be a string', { query: [] }],
-  ['parameters.operationName must be a string', { query: '{ __typename }', operationName: 1 }],
-  ['parameters.variables must be an object', { query: '{ __typename }', variables: [] }],
-  ['parameters.extensions must be an object', { query: '{ __typename }', extensions: 'none' }],
-])('reports that %s', async (message, parameters) => {
-  const { errors } = await sendParameters(gateway, parameters, { token });
-
-  expect(errors.map((error) => error.message)).toEqual([`Invalid request: ${message}.`]);
-});
-
-const publish =
-  'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { __typename } }';
-const publishLiteral = `mutation ($plan: PlanRequestedInput) {
+const publishPayload = `mutation ($input: PublishNotificationInput!) {
+  publishNotification(input: $input) { __typename }
+}`;
+const publishPlan = `mutation ($plan: PlanRequestedInput) {
   publishNotification(input: {
     userId: "alice", title: "", task: { id: "t", projectId: "p" }, payload: { planRequested: $plan }
   }) { __typename }
 }`;
-const notification = { userId: 'alice', title: '', task: { id: 't', projectId: 'p' } };
+const withPayload = (payload: object) => ({ input: notification('alice', 'task_failed', { payload }) });
 
 test.each<[what: string, query: string, variables: Record<string, unknown>]>([
-  [
-    'two members',
-    publish,
-    { input: { ...notification, payload: { ...payloads.task_failed, ...payloads.task_response_ready } } },
-  ],
-  ['no members', publish, { input: { ...notification, payload: {} } }],
-  ['a null member', publish, { input: { ...notification, payload: { taskFailed: null } } }],
+  ['two members', publishPayload, withPayload({ ...payloads.task_failed, ...payloads.task_response_ready })],
+  ['no members', publishPayload, withPayload({})],
+  ['a null member', publishPayload, withPayload({ taskFailed: null })],
   [
     'a member and a null member',
-    publish,
-    { input: { ...notification, payload: { ...payloads.task_failed, planRequested: null } } },
+    publishPayload,
+    withPayload({ ...payloads.task_failed, planRequested: null }),
   ],
-  ['a nullable variable set to null', publishLiteral, { plan: null }],
-  ['an omitted nullable variable', publishLiteral, {}],
+  ['a nullable variable set to null', publishPlan, { plan: null }],
+  ['an omitted nullable variable', publishPlan, {}],
 ])('rejects a @oneOf input with %s', async (_what, query, variables) => {
-  const { data, errors } = await graphql(gateway, query, variables, { token: await platform() });
+  const { data, errors } = await as(platform).graphql(query, variables);
 
   expect(data?.publishNotification ?? null).toBeNull();
   expect(errors).toHaveLength(1);
@@ -244,16 +228,13 @@ test.each<[what: string, query: string, variables: Record<string, unknown>]>([
 test.each<[args: string, location: string, message: string, value: unknown]>([
   ['first: 0', 'first', 'must be a whole number from 1 to 100', 0],
   ['first: 101', 'first', 'must be a whole number from 1 to 100', 101],
-  ['first: -1', 'first', 'must be a whole number from 1 to 100', -1],
   ['last: 0', 'last', 'must be a whole number from 1 to 100', 0],
   ['last: 101', 'last', 'must be a whole number from 1 to 100', 101],
   ['first: 1, last: 2', 'last', 'must not be combined with first', 2],
   ['after: ""', 'after', 'must be a cursor of this list', ''],
-  ['after: "nonsense"', 'after', 'must be a cursor of this list', 'nonsense'],
   ['before: "WzEsMl0"', 'before', 'must be a cursor of this list', 'WzEsMl0'],
-  ['before: "bnVsbA"', 'before', 'must be a cursor of this list', 'bnVsbA'],
 ])('rejects the page arguments %s on both lists of a user', async (args, location, message, value) => {
-  const { status, data, errors } = await send(
+  const { status, data, errors } = await as('alice').graphql(
     `{ workspaces(${args}) { totalCount } notifications(${args}) { totalCount } }`,
   );
 
@@ -264,84 +245,114 @@ test.each<[args: string, location: string, message: string, value: unknown]>([
   }
 });
 
-const store = (type: string, given: string) =>
-  `mutation ($r: ${type} = "d") { storeEditorSubscription(input: { accessToken: ${given}, refreshToken: "LITERAL" }) { __typename } }`;
-
-test.each<
-  [what: string, query: string, variables: Record<string, unknown>, location: string, message: string]
->([
-  ['inside a literal', store('Secret', '$r'), { r: null }, 'input', 'is not valid'],
+test.each<[what: string, query: string, variable: string, location: string, message: string]>([
+  [
+    'inside a literal',
+    `mutation ($r: Secret = "d") {
+      storeEditorSubscription(input: { accessToken: $r, refreshToken: "LITERAL" }) { __typename }
+    }`,
+    'r',
+    'input',
+    'is not valid',
+  ],
   [
     'as a whole argument',
     'query ($id: ID = "a") { notification(id: $id) { __typename } }',
-    { id: null },
+    'id',
     'id',
     'must not be null',
   ],
 ])(
   'rejects null for a variable with a default value %s, without repeating literals',
-  async (_what, query, variables, location, message) => {
-    const { status, text, data, errors } = await send(query, variables);
+  async (_what, query, variable, location, message) => {
+    const { status, text, data, errors } = await as('alice').graphql(query, { [variable]: null });
 
     expect([status, Object.values(data)]).toEqual([200, [null]]);
-    expect(errors).toHaveLength(1);
-    expect(errors[0].extensions).toEqual({
-      code: 'VALIDATION_FAILED',
-      errors: [{ location, message, value: null }],
-    });
+    expect(errors.map(({ extensions }) => extensions)).toEqual([
+      { code: 'VALIDATION_FAILED', errors: [{ location, message, value: null }] },
+    ]);
     expect(text).not.toContain('LITERAL');
   },
 );
 
-test('stores variables inside a JSON literal, also when the document is repeated', async () => {
+test('stores variables inside a JSON literal, under any key, also when the document is repeated', async () => {
   const query = `mutation ($id: ID!, $summary: String!, $tools: [String!]) {
     publishNotification(input: {
       userId: "alice", id: $id, title: "T", task: { id: $id, projectId: "p" }
-      payload: { planRequested: { toolId: "t", input: { summary: $summary, plan: "p", allowedTools: $tools } } }
+      payload: { planRequested: { toolId: "t", input: { summary: $summary, plan: "p", constructor: $tools } } }
     }) { notification { ... on PlanRequestedNotification { payload { input } } } }
   }`;
-  const token = await platform();
   for (let time = 0; time < 15; time += 1) {
     const variables = { id: `json-${time}`, summary: 's', tools: ['edit'] };
-    const { data, errors } = await graphql(gateway, query, variables, { token });
-    expect(errors).toEqual([]);
+    const data = await as(platform).run(query, variables);
     expect(data.publishNotification.notification.payload.input).toEqual({
       summary: 's',
       plan: 'p',
-      allowedTools: ['edit'],
+      constructor: ['edit'],
     });
   }
 });
 
-test('stores variables in a JSON literal under any key, including those of Object.prototype', async () => {
-  const query = `mutation ($value: JSON) {
-    publishNotification(input: {
-      userId: "alice", id: "json-key", title: "T", task: { id: "t", projectId: "p" }
-      payload: { planRequested: { toolId: "t", input: { summary: "s", plan: "p", constructor: $value } } }
-    }) { notification { ... on PlanRequestedNotification { payload { input } } } }
-  }`;
-  const { data, errors } = await graphql(gateway, query, { value: 1 }, { token: await platform() });
+const codesByPath = (errors: { path: string[]; extensions: { code: string } }[]) =>
+  Object.fromEntries(errors.map(({ path, extensions }) => [path.join('.'), extensions.code]));
 
-  expect(errors).toEqual([]);
-  expect(data.publishNotification.notification.payload.input).toEqual({
-    summary: 's',
-    plan: 'p',
-    constructor: 1,
+test('every failing root field has one error, and the others return their data', async () => {
+  const { status, data, errors } = await as('alice').graphql(
+    `{
+      good: workspaces { totalCount }
+      unknown: notification(id: "unknown") { __typename }
+      empty: notification(id: "") { __typename }
+      forbidden: platform { __typename }
+      ...A
+    }
+    fragment A on Query { ... on Query { spread: platform { __typename } } }`,
+  );
+
+  expect(status).toBe(200);
+  expect(data).toEqual({
+    good: { totalCount: 0 },
+    unknown: null,
+    empty: null,
+    forbidden: null,
+    spread: null,
+  });
+  expect(errors).toHaveLength(4);
+  expect(codesByPath(errors)).toEqual({
+    unknown: 'NOT_FOUND',
+    empty: 'VALIDATION_FAILED',
+    forbidden: 'FORBIDDEN',
+    spread: 'FORBIDDEN',
   });
 });
 
-test('replies to GET requests must not be cached', async () => {
-  const query = new URLSearchParams({ query: '{ editorCredential(userId: "alice") { accessToken } }' });
-  const response = await fetch(`${gateway.address}/graphql?${query}`, {
-    headers: { Authorization: `Bearer ${await platform()}` },
-  });
+test.each(['application/json', 'application/graphql-response+json'])(
+  'returns 200 with data even if every root field fails, for Accept: %s',
+  async (Accept) => {
+    const query = '{ a: notification(id: "a") { __typename } b: notification(id: "b") { __typename } }';
+    const { status, data, errors } = await as('alice').graphql(query, {}, { headers: { Accept } });
 
-  expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect([status, data]).toEqual([200, { a: null, b: null }]);
+    expect(codesByPath(errors)).toEqual({ a: 'NOT_FOUND', b: 'NOT_FOUND' });
+  },
+);
+
+test('returns 200 if one field is refused by the rate limit and another one is null', async () => {
+  const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '1' }, gateway.database);
+  const { status, data, errors } = await limited
+    .as(platform)
+    .graphql('{ unknown: user(id: "nobody") { __typename } refused: user(id: "nobody") { __typename } }');
+
+  expect([status, data]).toEqual([200, { unknown: null, refused: null }]);
+  expect(codesByPath(errors)).toEqual({ refused: 'RATE_LIMITED' });
+  await limited.close();
 });
 
-test('returns 406 with a body for a subscription that does not accept event streams', async () => {
-  const { status, errors } = await send('subscription { editorAuthEvents { editorAuth { needsReauth } } }');
+test('a failing mutation does not prevent the next one', async () => {
+  const { data, errors } = await as('alice').graphql(`mutation {
+    first: dismissNotification(input: { id: "unknown" }) { __typename }
+    second: updateNotificationPreferences(input: { preferences: [] }) { preferences { notificationKind } }
+  }`);
 
-  expect(status).toBe(406);
-  expect(errors[0].message).toBe('A subscription requires a request that accepts text/event-stream.');
+  expect(data).toMatchObject({ first: null, second: { preferences: Array(4).fill({}) } });
+  expect(codesByPath(errors)).toEqual({ first: 'NOT_FOUND' });
 });

@@ -1,9 +1,7 @@
 import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { graphql } from '../support/client.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { member } from '../support/tokens.ts';
 
 let enabled: TestGateway;
 let disabled: TestGateway;
@@ -102,66 +100,7 @@ describe('its assets', () => {
   });
 });
 
-describe('if enabled', () => {
-  test('introspection requires no token, by POST or GET', async () => {
-    const query = '{ __schema { queryType { name } } __type(name: "Query") { name } __typename }';
-    const { status, data } = await graphql(enabled, query);
-    expect({ status, name: data.__schema.queryType.name }).toEqual({ status: 200, name: 'Query' });
-    const byGet = await get(enabled, `/graphql?query=${encodeURIComponent(query)}`, 'application/json');
-    expect(byGet.status).toBe(200);
-  });
-
-  test.each([
-    ['alone', '{ workspaces { totalCount } }'],
-    ['together with introspection', '{ __typename workspaces { totalCount } }'],
-    ['under an alias that looks like introspection', '{ __schema: workspaces { totalCount } }'],
-    ['in an inline fragment', '{ __typename ... { ... on Query { workspaces { totalCount } } } }'],
-    [
-      'in a named fragment',
-      '{ __typename ...F } fragment F on Query { ...G } fragment G on Query { workspaces { totalCount } }',
-    ],
-    ['in another operation of the document', 'query A { __typename } query B { workspaces { totalCount } }'],
-    ['in a mutation', 'mutation { deleteEditorAuth { __typename } }'],
-    ['excluded by a directive', '{ __typename workspaces @skip(if: true) { totalCount } }'],
-    ['with an unknown name', '{ noSuchField }'],
-    ['in an invalid document', '{ __typename'],
-  ])('any other field returns 401 without a token: %s', async (_where, query) => {
-    const { status, data, errors, headers } = await graphql(enabled, query);
-    expect({ status, data }).toEqual({ status: 401, data: undefined });
-    expect(errors).toMatchObject([{ extensions: { code: 'UNAUTHENTICATED' } }]);
-    expect(headers.get('www-authenticate')).toBe('Bearer');
-  });
-
-  test.each(['', 'not json', '[]', '{}', '{"query":7}', 'null'])(
-    'a body without a query returns 401: %j',
-    async (body) => {
-      const headers = { 'Content-Type': 'application/json' };
-      const { status } = await fetch(`${enabled.address}/graphql`, { method: 'POST', headers, body });
-      expect(status).toBe(401);
-    },
-  );
-
-  test('an invalid token is rejected even for introspection', async () => {
-    const { status, headers } = await graphql(enabled, '{ __typename }', {}, { token: 'no-token' });
-    expect(status).toBe(401);
-    expect(headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
-  });
-});
-
-describe('if disabled', () => {
-  test('neither the page nor its assets exist', async () => {
-    expect((await get(disabled, '/graphql')).status).toBe(401);
-    for (const path of assetPaths()) expect((await get(disabled, path)).status).toBe(404);
-  });
-
-  test('introspection requires a token', async () => {
-    expect((await graphql(disabled, '{ __typename }')).status).toBe(401);
-    const { data } = await graphql(
-      disabled,
-      '{ __schema { queryType { name } } }',
-      {},
-      { token: await member('a') },
-    );
-    expect(data.__schema.queryType.name).toBe('Query');
-  });
+test('neither the page nor its assets exist if GRAPHIQL is off', async () => {
+  expect((await get(disabled, '/graphql')).status).toBe(401);
+  for (const path of assetPaths()) expect((await get(disabled, path)).status).toBe(404);
 });

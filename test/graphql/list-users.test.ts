@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { encodeCursor } from '../../src/values/cursor.ts';
-import { type GraphQLReply, graphql } from '../support/client.ts';
+import { refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asMember, deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { signToken } from '../support/tokens.ts';
+import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
 /** Ordered by code point: upper case, lower case, characters outside the Basic Multilingual Plane. */
 const ids = ['Al', 'al', 'al%', 'al-1', 'al-2', 'al_', 'ali', 'al\u{ffef}', 'al\u{10ffff}', 'am', 'bob'];
@@ -13,23 +13,11 @@ beforeAll(async () => {
   for (const id of ids.toReversed()) await publish(gateway, id, 'task_failed');
 });
 
-async function users(args: string, selection = 'nodes { id }'): Promise<GraphQLReply> {
-  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
-  const reply = await graphql(
-    gateway,
-    `{ platform { users${args && `(${args})`} { ${selection} } } }`,
-    {},
-    { token },
-  );
-  return { ...reply, data: reply.data?.platform };
+async function users(args: string, selection = 'nodes { id } totalCount pageInfo { hasNextPage endCursor }') {
+  const query = `{ platform { users${args && `(${args})`} { ${selection} } } }`;
+  return (await gateway.as(() => platform('platform:read')).run(query)).platform.users;
 }
-
-async function list(args: string) {
-  const { data, errors } = await users(args, 'nodes { id } pageInfo { hasNextPage endCursor }');
-  expect(errors).toEqual([]);
-  const { nodes, pageInfo } = data.users;
-  return { ids: nodes.map(({ id }: { id: string }) => id), ...pageInfo };
-}
+const nodes = (...list: string[]) => list.map((id) => ({ id }));
 
 test.each([
   ['', ids],
@@ -43,26 +31,28 @@ test.each([
   ['prefix: "\u{10ffff}"', []],
   ['prefix: "\u{d7ff}"', []],
   ['prefix: "alice"', []],
-])('users(%s) returns users with the ID prefix, ordered by code point', async (args, expected) => {
-  expect((await list(args)).ids).toEqual(expected);
+])('users(%s) returns and counts users with the ID prefix, by code point', async (args, expected) => {
+  expect(await users(args)).toMatchObject({ nodes: nodes(...expected), totalCount: expected.length });
 });
 
 test('a page continues after the last user of the previous one', async () => {
-  const first = await list('prefix: "al", first: 5');
-  expect(first).toMatchObject({ ids: ids.slice(1, 6), hasNextPage: true });
-  const second = await list(`prefix: "al", first: 5, after: "${first.endCursor}"`);
-  expect(second).toMatchObject({ ids: ids.slice(6, 9), hasNextPage: false });
+  const { pageInfo, ...first } = await users('prefix: "al", first: 5');
+  expect(first).toEqual({ nodes: nodes(...ids.slice(1, 6)), totalCount: 8 });
+  expect(pageInfo.hasNextPage).toBe(true);
+  expect(await users(`prefix: "al", first: 5, after: "${pageInfo.endCursor}"`)).toMatchObject({
+    nodes: nodes(...ids.slice(6, 9)),
+    pageInfo: { hasNextPage: false },
+  });
 });
 
 test('an edge has the cursor of its user, and an empty page has none', async () => {
   const selection = 'edges { cursor node { id } } pageInfo { startCursor endCursor hasPreviousPage }';
-  const { data } = await users('prefix: "b"', selection);
   const cursor = encodeCursor(['bob']);
-  expect(data.users).toEqual({
+  expect(await users('prefix: "b"', selection)).toEqual({
     edges: [{ cursor, node: { id: 'bob' } }],
     pageInfo: { startCursor: cursor, endCursor: cursor, hasPreviousPage: false },
   });
-  expect((await users('prefix: "x"', selection)).data.users).toEqual({
+  expect(await users('prefix: "x"', selection)).toEqual({
     edges: [],
     pageInfo: { startCursor: null, endCursor: null, hasPreviousPage: false },
   });
@@ -70,33 +60,20 @@ test('an edge has the cursor of its user, and an empty page has none', async () 
 
 test('returns the records of each user', async () => {
   for (const id of ['n-1', 'n-2']) await publish(gateway, 'counted-1', 'plan_requested', { id });
-  const dismissal = 'mutation { dismissNotification(input: { id: "n-1" }) { __typename } }';
-  await asMember(gateway, 'counted-1', dismissal);
+  await gateway.as('counted-1').dismiss({ id: 'n-1' });
   await putWorkspaces(gateway, 'counted-2', [workspaceInput(), workspaceInput()]);
 
-  const { data } = await users(
-    'prefix: "counted-"',
-    'nodes { id notificationCounts { total } workspaces { totalCount } }',
-  );
-
-  expect(data.users.nodes).toEqual([
+  const selection = 'nodes { id notificationCounts { total } workspaces { totalCount } }';
+  expect((await users('prefix: "counted-"', selection)).nodes).toEqual([
     { id: 'counted-1', notificationCounts: { total: 1 }, workspaces: { totalCount: 0 } },
     { id: 'counted-2', notificationCounts: { total: 0 }, workspaces: { totalCount: 2 } },
   ]);
 });
 
-test.each([
-  ['prefix: "a"', 9],
-  ['prefix: "al", first: 1', 8],
-  ['prefix: "x"', 0],
-])('users(%s) counts the users with the ID prefix', async (args, count) => {
-  expect((await users(args, 'totalCount')).data.users.totalCount).toBe(count);
-});
-
 test('omits deleted users', async () => {
   await publish(gateway, 'leaving');
   await deleteUser(gateway, 'leaving');
-  expect((await list('prefix: "leaving"')).ids).toEqual([]);
+  expect((await users('prefix: "leaving"')).nodes).toEqual([]);
 });
 
 test.each([
@@ -107,6 +84,5 @@ test.each([
   [`after: "${encodeCursor([''])}"`, 'after'],
   [`prefix: "${'x'.repeat(256)}"`, 'prefix'],
 ])('rejects users(%s), naming the argument', async (args, location) => {
-  const { errors } = await users(args);
-  expect(errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ location }] });
+  await expect(users(args)).rejects.toMatchObject(refused('VALIDATION_FAILED', location));
 });

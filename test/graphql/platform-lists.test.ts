@@ -1,25 +1,19 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeCursor } from '../../src/values/cursor.ts';
-import { graphql } from '../support/client.ts';
+import { refused } from '../support/as.ts';
 import { addTargets, putContact, unreachableProviders } from '../support/delivery.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
-import { dismiss } from '../support/inbox.ts';
-import { asMember, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { platform, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
-let token: string;
-beforeAll(async () => {
-  token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
-});
+const { as } = gateway;
+const dashboard = as(() => platform('platform:read'));
 
 /** Reads a list with a filter, given as GraphQL text. */
-async function list(field: string, filter: string, selection: string, page = 'first: 100') {
-  const query = `{ platform { ${field}(${page} filter: ${filter || '{}'}) { ${selection} } } }`;
-  const { data, errors } = await graphql(gateway, query, {}, { token });
-  expect(errors).toEqual([]);
-  return data.platform[field];
-}
+const list = async (field: string, filter: string, selection: string, page = 'first: 100') =>
+  (await dashboard.run(`{ platform { ${field}(${page} filter: ${filter || '{}'}) { ${selection} } } }`))
+    .platform[field];
 
 /** Reads all pages of a list. */
 async function listAll(field: string, filter: string, node: string, size = 2) {
@@ -27,12 +21,8 @@ async function listAll(field: string, filter: string, node: string, size = 2) {
   let after: string | null = null;
   for (let pages = 0; pages < 100; pages += 1) {
     const page: string = `first: ${size} ${after === null ? '' : `after: "${after}"`}`;
-    const connection = await list(
-      field,
-      filter,
-      `nodes { ${node} } edges { cursor } pageInfo { hasNextPage endCursor }`,
-      page,
-    );
+    const selection = `nodes { ${node} } edges { cursor } pageInfo { hasNextPage endCursor }`;
+    const connection = await list(field, filter, selection, page);
     expect(connection.nodes.length).toBeLessThanOrEqual(size);
     expect(connection.edges).toHaveLength(connection.nodes.length);
     nodes.push(...connection.nodes);
@@ -49,6 +39,16 @@ const toKey = ({ userId, id, notificationId }: Record<string, unknown>) =>
 const age = (where: string, interval: string) =>
   gateway.database.sql(`update notification set created_at = now() - interval '${interval}' where ${where}`);
 
+/** Inserts active notifications of which each is a millisecond older than the one before. */
+const insert = (columns: Record<'user' | 'kind' | 'project', string>, count: number) =>
+  gateway.database.sql(
+    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
+                               occurred_at, created_at, updated_at)
+     select ${columns.user}, 'n-' || n, n, ${columns.kind}, 'active', 't-' || n, ${columns.project}, 'T', '{}', 'none',
+            now(), now() - n * interval '1 ms', now()
+       from generate_series(1, ${count}) n`,
+  );
+
 describe('notifications', () => {
   beforeAll(async () => {
     const task = (id: string, projectId: string) => ({ task: { id, projectId } });
@@ -61,7 +61,7 @@ describe('notifications', () => {
       await publish(gateway, user, 'task_failed', { id: 'failed', ...task('t-1', project) });
       await publish(gateway, user, 'plan_requested', { id: 'plan', ...task('t-1', project) });
       await publish(gateway, user, 'task_failed', { id: 'old', ...task('t-2', project) });
-      await dismiss(gateway, user, ['plan']);
+      await as(user).dismiss({ id: 'plan' });
     }
     await age(`id = 'old'`, '25 h');
     // The position of equally old records depends on the user, then on the ID.
@@ -69,7 +69,7 @@ describe('notifications', () => {
     // The later one withdraws the request of the earlier one.
     for (const id of ['replaced', 'waiting'])
       await publish(gateway, 'n-b', 'question_requested', { id, ...task('t-3', 'p-2') });
-    await dismiss(gateway, 'n-b', ['waiting']);
+    await as('n-b').dismiss({ id: 'waiting' });
     await age(`id = 'replaced'`, '20 days');
     await age(`id = 'waiting'`, '40 days');
   });
@@ -118,41 +118,26 @@ describe('notifications', () => {
   });
 
   test('counts at most 10,000', async () => {
-    await gateway.database.sql(
-      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
-                                 occurred_at, created_at, updated_at)
-       select 'n-many', 'n-' || n, n, 'task_response_ready', 'active', 't-' || n, 'p-many', 'T', '{}', 'none', now(),
-              now(), now()
-         from generate_series(1, 10001) n`,
-    );
-    for (const filter of [
-      '{ kinds: [TASK_RESPONSE_READY] }',
-      '{ userIds: ["n-many"] }',
-      '{ projectIds: ["p-many"] }',
-    ]) {
-      expect((await list('notifications', filter, 'totalCount')).totalCount).toBe(10_000);
+    await insert({ user: `'n-many'`, kind: `'task_response_ready'`, project: `'p-many'` }, 10_001);
+    for (const filter of ['kinds: [TASK_RESPONSE_READY]', 'userIds: ["n-many"]', 'projectIds: ["p-many"]']) {
+      expect(await list('notifications', `{ ${filter} }`, 'totalCount')).toEqual({ totalCount: 10_000 });
     }
     await gateway.database.sql(`delete from notification where user_id = 'n-many'`);
   });
 
   test('a page that ends because few records match continues', async () => {
-    await gateway.database.sql(
-      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
-                                 occurred_at, created_at, updated_at)
-       select 'n-few-' || n % 7, 'n-' || n, n, case n % 3 when 0 then 'task_failed' else 'plan_requested' end, 'active',
-              't-' || n, case n % 1000 when 0 then 'p-few' else 'p' end, 'T', '{}', 'none',
-              now(), now() - n * interval '1 ms', now()
-         from generate_series(1, 6000) n`,
-    );
-    const query = '{ projectIds: ["p-few"] }';
+    const kind = `case n % 3 when 0 then 'task_failed' else 'plan_requested' end`;
+    const project = `case n % 1000 when 0 then 'p-few' else 'p' end`;
+    await insert({ user: `'n-few-' || n % 7`, kind, project }, 6000);
+    const filter = '{ projectIds: ["p-few"] }';
     const { nodes, pageInfo } = await list(
       'notifications',
-      query,
+      filter,
       `nodes { ${key} } pageInfo { hasNextPage }`,
     );
     expect(pageInfo.hasNextPage).toBe(true);
     expect(nodes.length).toBeLessThan(6);
-    const all = await listAll('notifications', query, key, 50);
+    const all = await listAll('notifications', filter, key, 50);
     expect(all.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6].map((n) => `n-${n * 1000}`));
     await gateway.database.sql(`delete from notification where user_id like 'n-few-%'`);
   });
@@ -163,13 +148,7 @@ describe('deliveries', () => {
     await addTargets(gateway, 'd-a');
     await putContact(gateway, 'd-b', { chatMemberId: 'U-d-b' });
     for (const user of ['d-a', 'd-b', 'd-c']) await publish(gateway, user, 'task_failed', { id: 'n-1' });
-    const off = { emailEnabled: false, pushEnabled: true, chatDmEnabled: true };
-    await asMember(
-      gateway,
-      'd-c',
-      'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }',
-      { input: { preferences: [off] } },
-    );
+    await as('d-c').updatePreferences({ preferences: [{ emailEnabled: false }] });
     await publish(gateway, 'd-c', 'task_failed', { id: 'n-2' });
     await gateway.database.sql(
       `update delivery set state = 'failed', reason = 'message_rejected' where user_id = 'd-a' and channel = 'email'`,
@@ -212,8 +191,7 @@ describe('deliveries', () => {
     ],
     ['{ userIds: ["d-old"] }', []],
     ['{ userIds: [] }', []],
-    ['{ states: [] }', []],
-    ['{ channels: [] }', []],
+    ['{ states: [], channels: [] }', []],
     ['{ states: [FAILED] }', ['d-a n-1 EMAIL FAILED MESSAGE_REJECTED']],
   ])('lists and counts those that match %s', async (filter, expected) => {
     for (const size of [1, 2, 50]) {
@@ -250,17 +228,14 @@ test('lists and counts the workspaces of all users', async () => {
 
 describe('editorCredentials', () => {
   beforeAll(async () => {
-    for (const user of ['e-a', 'e-b', 'e-c', 'e-d']) {
-      const query =
-        'mutation { storeEditorSubscription(input: { accessToken: "secret-access", refreshToken: "secret-refresh" }) { __typename } }';
-      await asMember(gateway, user, query);
-    }
+    for (const user of ['e-a', 'e-b', 'e-c', 'e-d'])
+      await as(user).connectEditor({ accessToken: 'secret-access', refreshToken: 'secret-refresh' });
     const { sql } = gateway.database;
     await sql(`update editor_credential set reauth_reason = 'token_revoked' where user_id in ('e-b', 'e-d')`);
     await sql(`update editor_credential set key_id = 'lost' where user_id in ('e-c', 'e-d')`);
     await sql(`update editor_credential set expires_at = '2026-05-04T10:00:00Z' where user_id = 'e-a'`);
     await sql(`update editor_credential set expires_at = '2026-05-05T10:00:00Z' where user_id = 'e-b'`);
-    await asMember(gateway, 'e-none', 'mutation { deleteEditorAuth { __typename } }');
+    await as('e-none').disconnectEditor();
   });
 
   test.each([
@@ -282,68 +257,49 @@ describe('editorCredentials', () => {
   });
 });
 
+const tooLongAgo = new Date(Date.now() - 31 * 86_400_000).toISOString();
+
 test.each([
   ['notifications(first: 0)', 'first'],
   ['notifications(first: 101)', 'first'],
   ['notifications(after: "x")', 'after'],
   [`notifications(after: "${encodeCursor([1, 'n'])}")`, 'after'],
   [`workspaces(after: "${encodeCursor([1, 'n', 'user'])}")`, 'after'],
-  [
-    `notifications(filter: { since: "${new Date(Date.now() - 31 * 86_400_000).toISOString()}" })`,
-    'filter.since',
-  ],
-  [
-    `deliveries(filter: { since: "${new Date(Date.now() - 31 * 86_400_000).toISOString()}" })`,
-    'filter.since',
-  ],
+  [`notifications(filter: { since: "${tooLongAgo}" })`, 'filter.since'],
+  [`deliveries(filter: { since: "${tooLongAgo}" })`, 'filter.since'],
   ['notifications(filter: { userIds: [""] })', 'filter.userIds[0]'],
   [`notifications(filter: { userIds: [${Array(101).fill('"u"').join(' ')}] })`, 'filter.userIds'],
   [`deliveries(filter: { states: [${Array(101).fill('FAILED').join(' ')}] })`, 'filter.states'],
-])('rejects %s, naming the argument', async (field, location) => {
-  const { errors, data } = await graphql(
-    gateway,
-    `{ platform { ${field} { totalCount } users { totalCount } } }`,
-    {},
-    { token },
-  );
-  expect(errors).toHaveLength(1);
-  expect(errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ location }] });
-  // The other fields return data.
-  expect(data.platform).toEqual({
-    [field.split('(')[0] ?? '']: null,
-    users: { totalCount: expect.any(Number) },
-  });
+])('rejects %s, naming the argument, and returns the other fields', async (field, location) => {
+  const query = `{ platform { ${field} { totalCount } users { totalCount } } }`;
+  const { errors, data } = await dashboard.graphql(query);
+  expect(errors).toMatchObject([{ extensions: refused('VALIDATION_FAILED', location) }]);
+  const [name = ''] = field.split('(');
+  expect(data.platform).toEqual({ [name]: null, users: { totalCount: expect.any(Number) } });
 });
 
 test('a cursor of a list of one user is not a cursor of a list of all users, nor the reverse', async () => {
   const { edges } = await list('notifications', '{ userIds: ["n-a"] }', 'edges { cursor }');
-  const own = `{ notifications(first: 1, after: "${edges[0].cursor}") { totalCount } }`;
-  const { errors } = await graphql(gateway, own, {}, { token: await member('n-a') });
-  expect(errors[0].extensions).toMatchObject({ errors: [{ location: 'after' }] });
+  const own = as('n-a').notifications({ first: 1, after: edges[0].cursor });
+  await expect(own).rejects.toMatchObject(refused('VALIDATION_FAILED', 'after'));
 });
 
 test.each(['account:read platform:write', 'platform:credentials', ''])(
   'requires platform:read, also with the scopes "%s"',
   async (scope) => {
-    const other = await signToken({ sub: 'n-a', org_id: 'acme', scope });
-    const { errors, data } = await graphql(
-      gateway,
-      '{ platform { notifications { totalCount } } }',
-      {},
-      { token: other },
-    );
-    expect(errors[0].extensions.code).toBe('FORBIDDEN');
-    expect(data?.platform ?? null).toBeNull();
+    const other = as(() => signToken({ sub: 'n-a', org_id: 'acme', scope }));
+    const { errors, data } = await other.graphql('{ platform { notifications { totalCount } } }');
+    expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
+    expect(data.platform).toBeNull();
   },
 );
 
 test('platform and each of its fields cost a point of the platform limit', async () => {
   const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '4' }, gateway.database);
-  const query =
-    '{ platform { users { totalCount } notifications { totalCount } workspaces { totalCount } } }';
-  const first = await graphql(limited, query, {}, { token });
-  const second = await graphql(limited, '{ platform { users { totalCount } } }', {}, { token });
+  await limited
+    .as(platform)
+    .run('{ platform { users { totalCount } notifications { totalCount } workspaces { totalCount } } }');
+  const second = limited.as(platform).run('{ platform { users { totalCount } } }');
+  await expect(second).rejects.toMatchObject({ code: 'RATE_LIMITED' });
   await limited.close();
-  expect(first.errors).toEqual([]);
-  expect(second.errors[0].extensions.code).toBe('RATE_LIMITED');
 });

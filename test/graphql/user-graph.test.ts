@@ -1,14 +1,19 @@
 import { getNamedType, isInputObjectType, isObjectType } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
-import { graphql } from '../support/client.ts';
+import { refused } from '../support/as.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
-import { asMember, deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { openStream } from '../support/sse.ts';
+import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
-import { signToken } from '../support/tokens.ts';
+import { platform, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
+const { as } = gateway;
+const readPlatform = () => platform('platform:read');
+const dashboard = as(readPlatform);
+
+const [alice, bob] = ['graph-00', 'graph-01'];
+const users = Array.from({ length: 12 }, (_, index) => `graph-${String(index).padStart(2, '0')}`);
 beforeAll(async () => {
   for (const user of users) {
     const workspace = workspaceInput({ previewToken: `preview-of-${user}` });
@@ -16,19 +21,9 @@ beforeAll(async () => {
     const task = { id: 'task', projectId: 'p', workspaceId: workspace.id };
     await publish(gateway, user, 'task_failed', { id: 'failed', task });
     for (const id of ['plan-1', 'plan-2', 'plan-3']) await publish(gateway, user, 'plan_requested', { id });
-    await asMember(gateway, user, STORE);
+    await as(user).connectEditor({ accessToken: 'a', refreshToken: 'r' });
   }
 });
-
-const [alice, bob] = ['graph-00', 'graph-01'];
-const users = Array.from({ length: 12 }, (_, index) => `graph-${String(index).padStart(2, '0')}`);
-
-const STORE =
-  'mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) { __typename } }';
-
-const dashboard = () => signToken({ sub: 'dashboard', scope: 'platform:read' });
-const asDashboard = async (query: string, variables = {}) =>
-  graphql(gateway, query, variables, { token: await dashboard() });
 
 /** Every field of a user, with arguments. */
 const FIELDS = `
@@ -49,9 +44,12 @@ const FIELDS = `
   pushSubscriptions { ref id }
   deliveries(notificationId: "failed") { ref channel state reason notification { ... on UserNotification { ref title } } }`;
 
-test('a user has the same records as viewer, by ID and in the list of users', async () => {
-  for (const user of users.slice(0, 2)) {
-    const { viewer } = await asMember(gateway, user, `{ viewer { ${FIELDS} } }`);
+test('a user has the same records as viewer, by ID and in the list of users, and as the root fields', async () => {
+  for (const user of [alice, bob]) {
+    const { viewer, ...own } = await as(user).run(`{ viewer { ${FIELDS} } ${FIELDS.replace('id ref', '')} }`);
+    const { id, ref, ...fields } = viewer;
+    expect([id, ref]).toEqual([user, expect.any(String)]);
+    expect(own).toEqual(fields);
     expect(viewer.notifications).toMatchObject({ totalCount: 4, pageInfo: { hasNextPage: true } });
     expect(viewer.notification.id).toBe('failed');
     expect(viewer.workspaces).toMatchObject({ totalCount: 1, nodes: [{ errorMessage: user }] });
@@ -63,30 +61,18 @@ test('a user has the same records as viewer, by ID and in the list of users', as
       })),
     );
     const query = `query ($user: ID!) { user(id: $user) { ${FIELDS} } }`;
-    expect((await asDashboard(query, { user })).data.user).toEqual(viewer);
+    expect((await dashboard.run(query, { user })).user).toEqual(viewer);
     const list = `{ platform { users(prefix: "graph-", first: 12) { nodes { ${FIELDS} } } } }`;
-    const { data } = await asDashboard(list);
-    expect(data.platform.users.nodes.find(({ id }: { id: string }) => id === user)).toEqual(viewer);
+    const { nodes } = (await dashboard.run(list)).platform.users;
+    expect(nodes.find(({ id }: { id: string }) => id === user)).toEqual(viewer);
   }
-});
-
-test('viewer has the records of the root fields', async () => {
-  const user = alice;
-  const { viewer, ...own } = await asMember(
-    gateway,
-    user,
-    `{ viewer { ${FIELDS} } ${FIELDS.replace('id ref', '')} }`,
-  );
-  const { id, ref, ...fields } = viewer;
-  expect(own).toEqual(fields);
-  expect([id, ref]).toEqual([user, expect.any(String)]);
 });
 
 test('the number of statements does not depend on the number of users', async () => {
   const count = async (first: number) => {
     const query = `{ platform { users(prefix: "graph-", first: ${first}) { nodes { ${FIELDS} } } } }`;
-    await asDashboard(query);
-    const statements = await recordStatements(() => asDashboard(query));
+    await dashboard.run(query);
+    const statements = await recordStatements(() => dashboard.run(query));
     return statements.filter(({ values }) => JSON.stringify(values).includes('graph-')).length;
   };
   // Calls that arrive later than others become another statement.
@@ -101,14 +87,11 @@ test("an inbox's records lead to others by a few statements", async () => {
     const task = { id: `task-${index}`, projectId: 'p', workspaceId: workspace.id };
     await publish(gateway, user, 'task_failed', { task });
   }
-  const fields = `... on UserNotification { ref task { workspace { ref id } }
-    deliveries { ref notification { ... on UserNotification { title } } } }`;
-  for (const query of [
-    `{ notifications { nodes { ${fields} } } }`,
-    `{ viewer { notifications { nodes { ${fields} } } } }`,
-  ]) {
+  const list = `notifications { nodes { ... on UserNotification { ref task { workspace { ref id } }
+    deliveries { ref notification { ... on UserNotification { title } } } } } }`;
+  for (const query of [`{ ${list} }`, `{ viewer { ${list} } }`]) {
     const statements = await recordStatements(async () => {
-      const data = await asMember(gateway, user, query);
+      const data = await as(user).run(query);
       expect((data.viewer ?? data).notifications.nodes).toHaveLength(40);
     });
     expect(statements.filter(({ values }) => JSON.stringify(values).includes(user)).length).toBeLessThan(12);
@@ -129,9 +112,9 @@ describe('permissions', () => {
   ];
 
   test.each([...member, ...others])('viewer.%s requires membership as its root field does', async (field) => {
-    const token = await signToken({ sub: alice });
-    const nested = await graphql(gateway, `{ viewer { id ${field} } }`, {}, { token });
-    const root = await graphql(gateway, `{ ${field} }`, {}, { token });
+    const single = as(() => signToken({ sub: alice }));
+    const nested = await single.graphql(`{ viewer { id ${field} } }`);
+    const root = await single.graphql(`{ ${field} }`);
     expect(nested.errors.map(({ extensions }) => extensions)).toEqual(
       root.errors.map(({ extensions }) => extensions),
     );
@@ -141,14 +124,13 @@ describe('permissions', () => {
 
   test.each([...member, ...others])('user.%s requires platform:read and no membership', async (field) => {
     const query = `{ user(id: "${bob}") { ${field} } }`;
-    expect((await asDashboard(query)).errors).toEqual([]);
-    const token = await signToken({ sub: bob, org_id: 'acme', scope: 'account:write platform:write' });
-    const { errors } = await graphql(gateway, query, {}, { token });
-    expect(errors.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN']);
+    await dashboard.run(query);
+    const own = as(() => signToken({ sub: bob, org_id: 'acme', scope: 'account:write platform:write' }));
+    await expect(own.run(query)).rejects.toMatchObject({ code: 'FORBIDDEN' });
   });
 
   test('the error for a platform token names user(id:)', async () => {
-    const { errors } = await asDashboard('{ notifications { totalCount } viewer { id } }');
+    const { errors } = await dashboard.graphql('{ notifications { totalCount } viewer { id } }');
     const message =
       'This operation requires a token with the scope "account:read". With "platform:read", use the field `user(id:)` of the GraphQL API.';
     expect(errors.map((error) => error.message)).toEqual([message, message]);
@@ -156,23 +138,17 @@ describe('permissions', () => {
 
   test('only the user of a workspace reads its preview token', async () => {
     const field = 'workspaces { nodes { previewToken } }';
-    const tokens = ({ workspaces }: { workspaces: { nodes: { previewToken: string | null }[] } }) =>
-      workspaces.nodes.map(({ previewToken }) => previewToken).filter(Boolean);
-    const user = alice;
-    expect(tokens((await asMember(gateway, user, `{ viewer { ${field} } }`)).viewer)).toEqual([
-      `preview-of-${user}`,
-    ]);
-    const query = `{ user(id: "${user}") { ${field} } }`;
-    expect(tokens((await asDashboard(query)).data.user)).toEqual([]);
-    const token = await signToken({ sub: user, scope: 'platform:read' });
-    expect(tokens((await graphql(gateway, query, {}, { token })).data.user)).toEqual([]);
+    const token = `preview-of-${alice}`;
+    expect(JSON.stringify(await as(alice).run(`{ viewer { ${field} } }`))).toContain(token);
+    for (const who of [dashboard, as(() => signToken({ sub: alice, scope: 'platform:read' }))]) {
+      const { user } = await who.run(`{ user(id: "${alice}") { ${field} } }`);
+      expect(user.workspaces.nodes).toEqual([{ previewToken: null }, { previewToken: null }]);
+    }
   });
 
   test('an unknown user is null, but the caller always exists', async () => {
-    expect((await asDashboard('{ user(id: "graph-unknown") { id } }')).data).toEqual({ user: null });
-    expect(
-      await asMember(gateway, 'graph-unknown', '{ viewer { id notificationCounts { total } } }'),
-    ).toEqual({
+    expect(await dashboard.run('{ user(id: "graph-unknown") { id } }')).toEqual({ user: null });
+    expect(await as('graph-unknown').run('{ viewer { id notificationCounts { total } } }')).toEqual({
       viewer: { id: 'graph-unknown', notificationCounts: { total: 0 } },
     });
   });
@@ -184,44 +160,34 @@ describe('limits', () => {
       { RATE_LIMIT_READS_PER_MINUTE: '100', RATE_LIMIT_PLATFORM_PER_MINUTE: '1000' },
       gateway.database,
     );
-    const remaining = async (query: string, claims: Record<string, unknown> & { sub: string }) => {
-      const { headers } = await graphql(limited, query, {}, { token: await signToken(claims) });
-      return headers.get('RateLimit-Remaining');
-    };
     const fields =
       '{ id ref notifications { totalCount } a: workspaces { totalCount } b: workspaces { totalCount } }';
-    expect(await remaining(`{ viewer ${fields} }`, { sub: 'charged' })).toBe('96');
-    const claims = { sub: 'charged', scope: 'platform:read' };
-    expect(await remaining(`{ user(id: "${alice}") ${fields} }`, claims)).toBe('996');
-    expect(
-      await remaining(`{ platform { users(prefix: "graph-", first: 12) { nodes ${fields} } } }`, claims),
-    ).toBe('958');
+    for (const [who, query, left] of [
+      ['charged', `{ viewer ${fields} }`, '96'],
+      [readPlatform, `{ user(id: "${alice}") ${fields} }`, '996'],
+      [readPlatform, `{ platform { users(prefix: "graph-", first: 12) { nodes ${fields} } } }`, '958'],
+    ] as const) {
+      const { headers } = await limited.as(who).graphql(query);
+      expect(headers.get('RateLimit-Remaining'), query).toBe(left);
+    }
     await limited.close();
   });
 
   test('the events of a subscription are not charged', async () => {
     const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '3' }, gateway.database);
-    const token = await signToken({ sub: 'streaming' });
+    const user = limited.as('streaming');
     const fields = '... on UserNotification { id ref deliveries { ref channel } task { workspace { id } } }';
-    const stream = await openStream(
-      limited,
-      `subscription { notificationEvents { notification { ${fields} } } }`,
-      {},
-      { token },
-    );
-    const { id: workspaceId } = workspaceInput();
-    await putWorkspaces(limited, 'streaming', [{ ...workspaceInput(), id: workspaceId }]);
+    const stream = await user.follow(`subscription { notificationEvents { notification { ${fields} } } }`);
+    const [workspaceId] = await putWorkspaces(limited, 'streaming', [workspaceInput()]);
     for (const id of ['one', 'two', 'three', 'four']) {
       await publish(limited, 'streaming', 'task_failed', { id, task: { id, projectId: 'p', workspaceId } });
       const { data, errors } = await stream.take();
       expect(errors).toEqual([]);
-      expect(data.notificationEvents.notification).toMatchObject({
-        id,
-        task: { workspace: { id: workspaceId } },
-      });
-      expect(data.notificationEvents.notification.deliveries).toHaveLength(3);
+      const { notification } = data.notificationEvents;
+      expect(notification).toMatchObject({ id, task: { workspace: { id: workspaceId } } });
+      expect(notification.deliveries).toHaveLength(3);
     }
-    const { headers } = await graphql(limited, '{ viewer { id } }', {}, { token });
+    const { headers } = await user.graphql('{ viewer { id } }');
     expect(headers.get('RateLimit-Remaining')).toBe('1');
     stream.close();
     await limited.close();
@@ -229,28 +195,20 @@ describe('limits', () => {
 
   test('a failing field leaves the others', async () => {
     const fields = 'notifications(first: 101) { totalCount } workspaces { totalCount }';
-    const { data, errors } = await asDashboard(`{ user(id: "${alice}") { ${fields} } }`);
+    const { data, errors } = await dashboard.graphql(`{ user(id: "${alice}") { ${fields} } }`);
     expect(data.user).toEqual({ notifications: null, workspaces: { totalCount: 2 } });
     expect(errors).toMatchObject([
       { path: ['user', 'notifications'], extensions: { code: 'VALIDATION_FAILED' } },
     ]);
   });
 
-  test.each(['first: 21', 'last: 21'])(
-    'a list of a listed user has at most 20 records, not %s',
-    async (page) => {
-      const { errors } = await asDashboard(
-        `{ platform { users(prefix: "graph-00", first: 1) { nodes { workspaces(${page}) { totalCount } } } } }`,
-      );
-      expect(errors[0].extensions.errors).toEqual([
-        {
-          location: page.split(':')[0],
-          message: 'must be at most 20 in a list inside another list',
-          value: 21,
-        },
-      ]);
-    },
-  );
+  test.each(['first', 'last'])('a list of a listed user has at most 20 records, by %s', async (argument) => {
+    const list = `workspaces(${argument}: 21) { totalCount }`;
+    const query = `{ platform { users(prefix: "graph-00", first: 1) { nodes { ${list} } } } }`;
+    await expect(dashboard.run(query)).rejects.toMatchObject(
+      refused('VALIDATION_FAILED', [argument, 'must be at most 20 in a list inside another list']),
+    );
+  });
 
   test('no list is inside more than one other', () => {
     const isConnection = (name: string) => name.endsWith('Connection');
@@ -267,18 +225,16 @@ describe('limits', () => {
 
 describe('ref', () => {
   const read = async (user: string) => {
-    const data = await asMember(
-      gateway,
-      user,
+    const data = await as(user).run(
       `{ notification(id: "n") { __typename ... on UserNotification { ref } } workspaces { nodes { ref } }
          viewer { ref } notificationCounts { ref } contact { ref } editorAuth { ref } notificationPreferences { ref } }`,
     );
     return Array.from(JSON.stringify(data).matchAll(/"ref":"([^"]+)/g), ([, ref]) => ref);
   };
-  const id = workspaceInput().id;
+  const { id } = workspaceInput();
   const fill = async (user: string) => {
     await publish(gateway, user, 'task_failed', { id: 'n' });
-    await putWorkspaces(gateway, user, [{ ...workspaceInput(), id }]);
+    await putWorkspaces(gateway, user, [workspaceInput({ id })]);
   };
 
   test('differs between types, users and kinds, and between a record and one of an earlier life of its user', async () => {
@@ -293,12 +249,8 @@ describe('ref', () => {
   });
 
   test('is the same in every place where a record is returned', async () => {
-    const { ref } = (
-      await asMember(gateway, alice, '{ notification(id: "failed") { ... on UserNotification { ref } } }')
-    ).notification;
-    const dismissal =
-      'mutation { dismissNotification(input: { id: "failed" }) { notification { ... on UserNotification { ref } } } }';
-    expect((await asMember(gateway, alice, dismissal)).dismissNotification.notification.ref).toBe(ref);
+    const { ref } = await as(alice).notification({ id: 'failed' });
+    expect(await as(alice).dismiss({ id: 'failed' })).toMatchObject({ ref });
   });
 
   test('is never an argument', () => {

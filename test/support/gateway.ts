@@ -59,11 +59,10 @@ export function useGateway(environment: Record<string, string> = {}): TestGatewa
     if (started === undefined) throw new Error('The gateway starts before the first test.');
     return started;
   };
-  return {
+  const gateway: Omit<TestGateway, 'as'> = {
     get address() {
       return running().address;
     },
-    as: (who) => running().as(who),
     get adminAddress() {
       return running().adminAddress;
     },
@@ -76,6 +75,8 @@ export function useGateway(environment: Record<string, string> = {}): TestGatewa
     logLines: () => running().logLines(),
     close: () => running().close(),
   };
+  // Callers may be created before the gateway starts.
+  return Object.assign(gateway, { as: createAs(gateway) });
 }
 
 /**
