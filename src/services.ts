@@ -163,7 +163,7 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);
       const links = createAnswerLinks(config, keys);
-      const bound = await bindChannels(delivery, { keys, publicUrl, database, links, log });
+      const bound = await bindChannels(delivery, { keys, publicUrl, links, log });
       sender = startSender({
         database,
         outbox,

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { transaction } from '../database/transaction.ts';
+import type { Notification } from '../notifications/notification.entity.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
 import type { CancelReason } from './delivery.enums.ts';
@@ -47,12 +48,19 @@ export function claimDue(
   return transaction(database, [], async (run) => {
     const { chosen, later } = choose(await run(lockDue, { channel, maximum }));
     const seconds = later.map((one) => one.seconds);
-    const [, , claimed] = await Promise.all([
+    const [, , claimed, notifications] = await Promise.all([
       later.length > 0 && run(postpone, { ...toKeys(later.map(({ delivery }) => delivery)), seconds }),
       chosen.length > 0 && run(claim, toKeys(chosen)),
       chosen.length > 0 ? run(readClaimed, toKeys(chosen)) : [],
+      chosen.length > 0 ? run(readNotifications, toKeys(chosen)) : [],
     ]);
-    return claimed.map((delivery) => ({ ...delivery, unwanted: findUnwantedReason(delivery) }));
+    return claimed.map((delivery) => ({
+      ...delivery,
+      unwanted: findUnwantedReason(delivery),
+      notification: notifications.find(
+        ({ userId, id }) => userId === delivery.userId && id === delivery.notificationId,
+      ),
+    }));
   });
 }
 
@@ -107,27 +115,33 @@ const postpone = defineStatement((db, params: Params<DeliveryKeys & { seconds: r
     );
 });
 
-/** Reads claimed deliveries with what they send, and whether they are still wanted. */
+/** Reads claimed deliveries with their targets, and whether they are still wanted. */
 const readClaimed = defineStatement((db, params: Params<DeliveryKeys>) =>
   selectWithTargets(db)
     .select(claimProperties.map((name) => `Delivery.${name}` as const))
     .select([
-      'Notification.kind',
-      'Notification.byTask',
-      'Notification.title',
-      'Notification.previewText',
-      'Notification.taskName',
-      'Notification.projectName',
-      'Notification.payload',
-      'Notification.occurredAt',
       'PushSubscription.ciphertext',
+      'Contact.updatedAt as contactUpdatedAt',
       'Delivery.mayBeDelivered',
       sql<boolean>`${sql.ref('Delivery.expiresAt')} <= now()`.as('isExpired'),
     ])
     .where(hasKey(params)),
 );
 
-/** A claimed delivery with what it sends; columns of missing joined rows are null. `unwanted`: why it must not be sent. */
+/** Reads the notifications of claimed deliveries. */
+const readNotifications = defineStatement((db, { param }: Params<DeliveryKeys>) => {
+  const keys = sql.join([param('userId', 'text[]'), param('notificationId', 'text[]')]);
+  return db
+    .selectFrom('Notification')
+    .selectAll()
+    .where(sql<boolean>`(${sql.ref('userId')}, id) in (select * from unnest(${keys}))`);
+});
+
+/**
+ * A claimed delivery with its targets; columns of missing joined rows are null. `unwanted`: why it must not be sent.
+ * `notification`: `undefined` if it was deleted.
+ */
 export type DeliveryData = ReturnType<ReturnType<typeof readClaimed>['convertRows']>[number] & {
   unwanted: CancelReason | null;
+  notification: Notification | undefined;
 };

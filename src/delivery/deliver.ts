@@ -46,9 +46,10 @@ const STORE_RETRY_MS = 1000;
 export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promise<void> {
   const result = decideWithoutAttempt(job.claim, job.data);
   if (result !== undefined) return finishWithoutAttempt(options, job, result);
-  const message = describeMessage(job.claim, job.data, options.appUrl);
-  if (message === undefined)
-    return finishWithoutAttempt(options, job, endUnsent('settled', job.data.mayBeDelivered));
+  const { notification, mayBeDelivered } = job.data;
+  if (notification === undefined)
+    return finishWithoutAttempt(options, job, endUnsent('settled', mayBeDelivered));
+  const message = describeMessage(job.claim, notification, options.appUrl);
   const outcome = await attempt(options, job, message);
   if (outcome !== undefined) await finish(options, job, outcome);
 }

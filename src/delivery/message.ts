@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
+import type { Notification } from '../notifications/notification.entity.ts';
 import type { NotificationKind } from '../notifications/notification.enums.ts';
 import { type AskUserQuestionOption, requirePayload } from '../notifications/payload.ts';
 import { toLine, truncate } from '../values/text.ts';
 import type { Time } from '../values/time.ts';
-import type { Claim, DeliveryData } from './claim.ts';
+import type { Claim } from './claim.ts';
 
 /** The text of a notification, as all channels send it. Plain text without formatting; each channel escapes it. */
 export type Message = {
@@ -52,18 +53,19 @@ const MAX_DETAILS = 3000;
 /** Limits of the listed questions: their number, that of options of each, and lengths in UTF-16 code units. */
 const MAX_LISTED = { questions: 10, options: 10, question: 1000, label: 100, description: 300 };
 
+/** What a message says of its notification. */
+type Described = Pick<
+  Notification,
+  'kind' | 'title' | 'payload' | 'occurredAt' | 'taskName' | 'projectName' | 'previewText' | 'byTask'
+>;
+
 /**
- * Creates the message of a delivery; `undefined` if its notification was deleted. In the text of a task token, links are
- * broken up: code that nobody checked must not send its user links in the name of the platform.
+ * Creates the message of a delivery. In the text of a task token, links are broken up: code that nobody checked must not
+ * send its user links in the name of the platform.
  */
-export function describeMessage(
-  claim: Claim,
-  data: DeliveryData,
-  appUrl: string | null,
-): Message | undefined {
-  const { kind, title, payload, occurredAt, taskName, projectName, byTask } = data;
-  if (kind === null || title === null || payload === null || occurredAt === null) return undefined;
-  const { request, details } = summarize({ kind, payload }, data.previewText);
+export function describeMessage(claim: Claim, notification: Described, appUrl: string | null): Message {
+  const { kind, title, payload, occurredAt, taskName, projectName, byTask } = notification;
+  const { request, details } = summarize({ kind, payload }, notification.previewText);
   const show = byTask ? breakLinks : (text: string) => text;
   return {
     userId: claim.userId,

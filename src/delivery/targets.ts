@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
-import type { Database } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { type Run, transaction } from '../database/transaction.ts';
 import { createSubscriptionCipher } from '../encryption/bound-cipher.ts';
@@ -11,7 +10,7 @@ import type { PlatformEventType } from '../platform-events/platform-event.enums.
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import type { AnswerLinks } from './answers/answer-link.ts';
-import { findAsked } from './answers/give-answer.ts';
+import { toAsked } from './answers/give-answer.ts';
 import { type BoundChannel, bindChannel } from './channel.ts';
 import type { DeliveryData } from './claim.ts';
 import { createUnsubscribeTokens } from './email/unsubscribe-token.ts';
@@ -22,7 +21,6 @@ export type ChannelDependencies = {
   keys: EncryptionKeys;
   /** For unsubscribe links; `null` if it is not configured. */
   publicUrl: string | null;
-  database: Database;
   /** The links to the answer page. */
   links: AnswerLinks;
   log: Log;
@@ -31,16 +29,16 @@ export type ChannelDependencies = {
 /** Creates the configured channels, and binds each to its targets. Loads only their modules. */
 export async function bindChannels(
   { email, push, chat }: DeliveryConfig,
-  { keys, publicUrl, database, links, log }: ChannelDependencies,
+  { keys, publicUrl, links, log }: ChannelDependencies,
 ): Promise<ReadonlyMap<DeliveryChannel, BoundChannel>> {
   const channels = new Map<DeliveryChannel, BoundChannel>();
   if (email !== null) {
     const { createEmailChannel } = await import('./email/email-channel.ts');
     const channel = createEmailChannel(email, { publicUrl, tokens: createUnsubscribeTokens(keys) });
-    const findTarget = async ({ email: address, userId, notificationId }: DeliveryData) => {
-      if (address === null || !links.areOn) return address === null ? undefined : { address };
-      const asked = await findAsked(database, userId, notificationId);
-      return { address, answerUrl: asked && (await links.create(asked, address)) };
+    const findTarget = async ({ email, contactUpdatedAt: updatedAt, notification }: DeliveryData) => {
+      if (email === null || updatedAt === null) return undefined;
+      const asked = toAsked(notification);
+      return { address: email, answerUrl: asked && (await links.create(asked, { email, updatedAt })) };
     };
     channels.set('email', bindChannel(channel, findTarget, log));
   }
@@ -61,12 +59,9 @@ export async function bindChannels(
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
     // The member may have been removed: `update` finds the message by its receipt and ignores the target.
-    const findTarget = async ({ chatMemberId, userId, notificationId, step }: DeliveryData) => ({
+    const findTarget = async ({ chatMemberId, notification }: DeliveryData) => ({
       memberId: chatMemberId ?? '',
-      asked:
-        step === 'update' || chat.signingSecret
-          ? await findAsked(database, userId, notificationId)
-          : undefined,
+      asked: toAsked(notification),
     });
     channels.set('chat', bindChannel(createChatChannel(chat), findTarget, log));
   }

@@ -5,7 +5,7 @@ import { composeMail } from '../../src/delivery/email/mail.ts';
 import { describeMessage } from '../../src/delivery/message.ts';
 import { formatPayload } from '../../src/delivery/push/push-channel.ts';
 import { awaitOpen, type HookReply, listOpen, recordedBody, sendHook } from '../support/agents.ts';
-import { claim, data } from '../support/delivery-job.ts';
+import { claim, notification } from '../support/delivery-job.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { answer } from '../support/requests.ts';
 import { member, platform, signTaskToken } from '../support/tokens.ts';
@@ -162,8 +162,7 @@ describe('input', () => {
       `select kind, title, payload, preview_text as "previewText", by_task as "byTask" from notification where user_id = 'messaged'`,
     );
     expect(JSON.stringify(stored)).toContain(secret);
-    const message = describeMessage(claim, { ...data, ...stored }, 'https://app.example.com/{id}');
-    if (message === undefined) return expect.unreachable();
+    const message = describeMessage(claim, { ...notification, ...stored }, 'https://app.example.com/{id}');
 
     const settings = {
       from: { name: 'W', address: 'w@example.com' },

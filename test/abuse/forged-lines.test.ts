@@ -3,13 +3,13 @@ import { simpleParser } from 'mailparser';
 import { createTransport } from 'nodemailer';
 import { expect, test } from 'vitest';
 import { formatMessage } from '../../src/delivery/chat/chat-text.ts';
-import type { DeliveryData } from '../../src/delivery/claim.ts';
 import { composeMail } from '../../src/delivery/email/mail.ts';
 import { describeMessage, type Message } from '../../src/delivery/message.ts';
 import { formatPayload } from '../../src/delivery/push/push-channel.ts';
+import type { Notification } from '../../src/notifications/notification.entity.ts';
 import { toLine } from '../../src/values/text.ts';
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
-import { claim, data } from '../support/delivery-job.ts';
+import { claim, notification } from '../support/delivery-job.ts';
 
 /*
  * The title and the names of task and project come from other users or from models. With a line break, they could add
@@ -34,11 +34,8 @@ const arbitraryNames = fc.record({
   projectName: arbitraryName,
 });
 
-function describe(names: Partial<DeliveryData>): Message {
-  return (
-    describeMessage(claim, { ...data, ...names }, 'https://app.example.com/{id}') ?? expect.unreachable()
-  );
-}
+const describe = (names: Partial<Notification>): Message =>
+  describeMessage(claim, { ...notification, ...names }, 'https://app.example.com/{id}');
 
 const settings = {
   from: { name: 'Workspaces', address: 'no-reply@example.com' },

@@ -413,8 +413,7 @@ describe('blocks and modals', () => {
             dismissedAt: null,
           };
           const blocks =
-            createBlocks(message, { notification, requestHash: 'x'.repeat(43), contact: undefined }) ??
-            expect.unreachable();
+            createBlocks(message, { notification, requestHash: 'x'.repeat(43) }) ?? expect.unreachable();
           const sent: object[] = JSON.parse(JSON.stringify(blocks));
           expect(findBlocksProblem(sent, 50)).toBeUndefined();
           const modal = createModal(notification, 'x'.repeat(2000));

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { DeliveryData } from '../../src/delivery/claim.ts';
 import { describeMessage } from '../../src/delivery/message.ts';
+import type { Notification } from '../../src/notifications/notification.entity.ts';
 import type { AskUserQuestion, NotificationContent } from '../../src/notifications/payload.ts';
-import { claim, data, plan } from '../support/delivery-job.ts';
+import { claim, notification, plan } from '../support/delivery-job.ts';
 
 const APP_URL = 'https://app.example.com/inbox?id={id}#top';
-const create = (changes: Partial<DeliveryData> = {}, appUrl: string | null = APP_URL, id = 'n-1') =>
-  describeMessage({ ...claim, notificationId: id }, { ...data, ...changes }, appUrl);
+const create = (changes: Partial<Notification> = {}, appUrl: string | null = APP_URL, id = 'n-1') =>
+  describeMessage({ ...claim, notificationId: id }, { ...notification, ...changes }, appUrl);
 
 test('a message contains what all channels show', () => {
   expect(create()).toEqual({
@@ -23,11 +23,6 @@ test('a message contains what all channels show', () => {
     expiresAt: '2026-05-05T10:00:00.000Z',
     url: 'https://app.example.com/inbox?id=n-1#top',
   });
-});
-
-test('a deleted notification has no message', () => {
-  const deleted = { kind: null, title: null, payload: null, occurredAt: null };
-  expect(create(deleted)).toBeUndefined();
 });
 
 const ask = (...questions: string[]): NotificationContent => ({
@@ -81,13 +76,13 @@ describe('the request and the details', () => {
     ['a character is not cut in two', `${'x'.repeat(2998)}😀😀`, `${'x'.repeat(2998)}…`],
     ['a character at the end is kept', `${'x'.repeat(2997)}😀😀`, `${'x'.repeat(2997)}😀…`],
   ])('%s', (_rule, message, details) => {
-    expect(create(result('task_failed', message))?.details).toBe(details);
+    expect(create(result('task_failed', message)).details).toBe(details);
   });
 });
 
 describe('the questions', () => {
   const list = (...questions: AskUserQuestion[]) =>
-    create({ kind: 'question_requested', payload: { toolId: 'tool', input: { questions } } })?.questions;
+    create({ kind: 'question_requested', payload: { toolId: 'tool', input: { questions } } }).questions;
 
   test('have their options, with label and description in one line', () => {
     const options = [
@@ -124,14 +119,14 @@ describe('the URL', () => {
     ['{id}', '%7Bid%7D'],
     ['"><script>', '%22%3E%3Cscript%3E'],
   ])('contains the encoded ID %s', (id, encoded) => {
-    expect(create({}, APP_URL, id)?.url).toBe(`https://app.example.com/inbox?id=${encoded}#top`);
+    expect(create({}, APP_URL, id).url).toBe(`https://app.example.com/inbox?id=${encoded}#top`);
   });
 
   test.each(['.', '..'])('is null for the ID %s, which a path would lose', (id) => {
-    expect(create({}, 'https://app.example.com/inbox/{id}', id)?.url).toBeNull();
+    expect(create({}, 'https://app.example.com/inbox/{id}', id).url).toBeNull();
   });
 
   test('is null without APP_URL', () => {
-    expect(create({}, null)?.url).toBeNull();
+    expect(create({}, null).url).toBeNull();
   });
 });

@@ -1,4 +1,5 @@
 import type { Claim, DeliveryData } from '../../src/delivery/claim.ts';
+import type { Notification } from '../../src/notifications/notification.entity.ts';
 import type { NotificationContent } from '../../src/notifications/payload.ts';
 
 export const claim: Claim = {
@@ -21,8 +22,7 @@ export const plan: NotificationContent = {
 };
 
 /** What {@link claim} sends. */
-export const data: DeliveryData = {
-  ...claim,
+export const notification = {
   ...plan,
   byTask: false,
   title: 'Add a login page',
@@ -30,6 +30,12 @@ export const data: DeliveryData = {
   taskName: 'Login',
   projectName: 'Shop',
   occurredAt: '2026-05-04T09:59:59.000Z',
+} satisfies Partial<Notification>;
+
+/** Where {@link claim} is sent to. */
+export const data: DeliveryData = {
+  ...claim,
+  notification: undefined,
   status: 'active',
   emailEnabled: null,
   pushEnabled: null,
@@ -41,6 +47,7 @@ export const data: DeliveryData = {
   subscriptionId: null,
   host: null,
   ciphertext: null,
+  contactUpdatedAt: null,
   unwanted: null,
   mayBeDelivered: false,
   isExpired: false,

@@ -9,6 +9,7 @@ import type { Notification } from '../../notifications/notification.entity.ts';
 import { html } from '../../pages/html.ts';
 import { type PlainPage, sendPlainPage } from '../../pages/plain-page.ts';
 import { toTime } from '../../values/time.ts';
+import { findContact } from '../contacts.ts';
 import { linkTo } from '../message.ts';
 import { parseForm } from './answer-form.ts';
 import type { AnswerLinks } from './answer-link.ts';
@@ -77,8 +78,11 @@ export function createAnswerEndpoint(
         if (link === undefined) throw new NotFoundError();
         const form = isSent ? await readForm(request, link) : undefined;
         return attempt(context, link.userId, async (signal) => {
-          const asked = await findAsked(context.database, link.userId, link.id);
-          if (asked === undefined || !links.isValid(link, asked)) throw new NotFoundError();
+          const [asked, contact] = await Promise.all([
+            findAsked(context.database, link.userId, link.id),
+            findContact(context.database, link.userId),
+          ]);
+          if (!asked || !contact || !links.isValid(link, asked, contact)) throw new NotFoundError();
           if (form !== undefined) return answer(texts, record, { asked, form }, signal);
           const current = settleIfDue(asked.notification);
           return (current.requestState === 'open' ? renderForm : renderSettled)(texts, current);

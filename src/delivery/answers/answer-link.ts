@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { Config, EncryptionKeys } from '../../config.ts';
 import { type AnswerLink, createLinkCipher } from '../../encryption/bound-cipher.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
+import type { Contact } from '../contact.entity.ts';
 import type { Asked } from './give-answer.ts';
 
 /** The path of links to the answer page. */
@@ -9,6 +10,9 @@ export const ANSWER_PATH = '/answer/{token}';
 
 /** A link works for a week, if its request waits that long. */
 const LIFETIME_MS = 7 * 86_400_000;
+
+/** Where a link is sent to. */
+type Recipient = Pick<Contact, 'email' | 'updatedAt'>;
 
 /** Creates and reads the links to the answer page. */
 export type AnswerLinks = ReturnType<typeof createAnswerLinks>;
@@ -27,12 +31,11 @@ export function createAnswerLinks(
   return {
     /** Whether there are any links. */
     areOn: linked !== 'off',
-    /** Returns the link for an address; `undefined` if the request has none, or the address is not the user's any more. */
-    async create(asked: Asked, address: string): Promise<string | undefined> {
+    /** Returns the link for a recipient; `undefined` if the request has none. */
+    async create(asked: Asked, recipient: Recipient): Promise<string | undefined> {
       const { userId, id, kind, requestState } = asked.notification;
-      if (publicUrl === null || !allows(kind) || requestState !== 'open' || asked.contact?.email !== address)
-        return undefined;
-      const link = { userId, id, bound: bind(asked), expiresAt: Date.now() + LIFETIME_MS };
+      if (publicUrl === null || !allows(kind) || requestState !== 'open') return undefined;
+      const link = { userId, id, bound: bind(asked, recipient), expiresAt: Date.now() + LIFETIME_MS };
       return publicUrl + ANSWER_PATH.replace('{token}', await cipher.encrypt(link, purpose));
     },
     /** Returns what a token says; `undefined` if it is not one of these, or too old. */
@@ -45,12 +48,12 @@ export function createAnswerLinks(
       return link !== undefined && link.expiresAt > Date.now() ? link : undefined;
     },
     /** Whether a link is still valid for what is stored. */
-    isValid: ({ bound }: AnswerLink, asked: Asked): boolean =>
-      allows(asked.notification.kind) && bound === bind(asked),
+    isValid: ({ bound }: AnswerLink, asked: Asked, recipient: Recipient): boolean =>
+      allows(asked.notification.kind) && bound === bind(asked, recipient),
   };
 }
 
 const purpose = { purpose: 'answer' } as const;
 
-const bind = ({ requestHash, contact }: Asked): string =>
-  hash('sha256', JSON.stringify([requestHash, contact?.email, contact?.updatedAt]), 'base64url');
+const bind = ({ requestHash }: Asked, { email, updatedAt }: Recipient): string =>
+  hash('sha256', JSON.stringify([requestHash, email, updatedAt]), 'base64url');

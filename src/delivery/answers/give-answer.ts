@@ -21,21 +21,21 @@ import {
 } from '../../notifications/answers/answer-notification.ts';
 import { readWhole } from '../../notifications/change-notifications.ts';
 import type { Notification } from '../../notifications/notification.entity.ts';
-import type { Contact } from '../contact.entity.ts';
-import { findContact } from '../contacts.ts';
 
-/** A request, the hash that binds what is shown of it, and the contact of its user. */
-export type Asked = { notification: Notification; requestHash: string; contact: Contact | undefined };
+/** A request, and the hash that binds what is shown of it. */
+export type Asked = { notification: Notification; requestHash: string };
 
-/** Reads a request with its user's contact; `undefined` if there is none. */
+/** Reads a request; `undefined` if there is none. */
 export async function findAsked(database: Database, userId: string, id: string): Promise<Asked | undefined> {
-  const [[notification], contact] = await Promise.all([
-    runStatement(database, readWhole, { userId, id }),
-    findContact(database, userId),
-  ]);
-  if (notification === undefined || notification.requestState === 'none') return undefined;
-  return { notification, requestHash: hashRequest(notification), contact };
+  const [notification] = await runStatement(database, readWhole, { userId, id });
+  return toAsked(notification);
 }
+
+/** Returns the request of a notification; `undefined` if it has none. */
+export const toAsked = (notification: Notification | undefined): Asked | undefined =>
+  notification && notification.requestState !== 'none'
+    ? { notification, requestHash: hashRequest(notification) }
+    : undefined;
 
 /**
  * Returns a hash of what identifies a request for ever and of everything that its user is shown, base64url. It binds a link or a

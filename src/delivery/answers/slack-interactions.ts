@@ -9,6 +9,7 @@ import { Secret } from '../../values/secret.ts';
 import { callApi, classifyReply, formatReceipt, parseReply } from '../chat/chat-api.ts';
 import { Bound, createModal, createNotice, isAnswer } from '../chat/chat-blocks.ts';
 import { describeSettled, escapeControls } from '../chat/chat-text.ts';
+import { findContact } from '../contacts.ts';
 import { Delivery } from '../delivery.entity.ts';
 import { fieldsOf, parseForm } from './answer-form.ts';
 import { textsIn } from './answer-texts.ts';
@@ -77,13 +78,14 @@ export function createSlackInteractions(chat: ChatConfig, secret: Secret, contex
     const { user, team, trigger_id, actions, view } = payload;
     const { userId, id: notificationId, requestHash, place } = bound;
     const key = { userId, notificationId, channel: 'chat', target: '' } as const;
-    const [asked, delivery, ownTeam] = await Promise.all([
+    const [asked, contact, delivery, ownTeam] = await Promise.all([
       findAsked(context.database, userId, notificationId),
+      findContact(context.database, userId),
       context.database.fork().findOne(Delivery, key),
       findTeam(),
     ]);
     const isBound = asked?.requestHash === requestHash && place && delivery?.receipt === formatReceipt(place);
-    if (!isBound || asked.contact?.chatMemberId !== user.id || team.id !== ownTeam) throw new NotFoundError();
+    if (!isBound || contact?.chatMemberId !== user.id || team.id !== ownTeam) throw new NotFoundError();
     if (actions && !isAnswer(actions[0].action_id)) {
       const modal = createModal(asked.notification, JSON.stringify(bound));
       const opened = await call('views.open', { trigger_id, view: modal }, signal);
