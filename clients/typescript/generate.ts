@@ -5,7 +5,6 @@ import * as operationTypes from '@graphql-codegen/typescript-operations';
 import {
   type ASTNode,
   buildASTSchema,
-  concatAST,
   type DocumentNode,
   type ExecutableDefinitionNode,
   type FragmentDefinitionNode,
@@ -21,21 +20,12 @@ import { printIntrospection, printObjectTypes } from './print-cache-schema.ts';
 const read = (path: string) => parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 const schema = read('../../schema.graphql');
 const operations = read('operations.graphql');
-/** The types of tests have no comments. */
-const schemaOfTests = visit(schema, {
-  enter: (node) => ('description' in node ? { ...node, description: undefined } : undefined),
-});
-const testOperations = concatAST([
-  read('../../test/support/operations.graphql'),
-  { ...operations, definitions: operations.definitions.filter(isFragment) },
-]);
 
 /** Generates the content of a file by a plugin of GraphQL Code Generator. */
-function generate(
+export function generate(
   filename: string,
   plugin: 'operationTypes' | 'documentNodes',
   document = operations,
-  described = schema,
 ): Promise<string> {
   const scalars = {
     ID: 'string',
@@ -47,7 +37,7 @@ function generate(
   };
   return codegen({
     filename,
-    schema: described,
+    schema,
     documents: [{ location: 'operations.graphql', document }],
     config: {
       useTypeImports: true,
@@ -75,26 +65,10 @@ export async function generateFiles(): Promise<Record<string, string>> {
   const files = {
     'types.ts': await generate('types.ts', 'operationTypes'),
     'operations.ts': `import type * as Types from './types.ts';\n${await generate('operations.ts', 'documentNodes')}`,
-    'documents.ts': printDocuments(operations, '../typed-document.ts', './types.ts'),
+    'documents.ts': printDocuments(operations),
     'object-types.ts': printObjectTypes(built),
     'introspection.ts': printIntrospection(built),
   };
-  return finish(files);
-}
-
-/** Generates the files of test/support/generated/: types and text of the operations that only tests need. */
-export async function generateTestFiles(): Promise<Record<string, string>> {
-  return finish({
-    'types.ts': await generate('types.ts', 'operationTypes', testOperations, schemaOfTests),
-    'documents.ts': printDocuments(
-      testOperations,
-      '../../../clients/typescript/src/typed-document.ts',
-      './types.ts',
-    ),
-  });
-}
-
-function finish(files: Record<string, string>): Record<string, string> {
   const header = '// Generated from operations.graphql and schema.graphql by `npm run schema`.\n';
   return Object.fromEntries(
     Object.entries(files).map(([name, text]) => [name, `${header}${text.trimEnd()}\n`]),
@@ -102,7 +76,7 @@ function finish(files: Record<string, string>): Record<string, string> {
 }
 
 /** Prints the text of every operation; those that share a fragment share its text. */
-function printDocuments(document: DocumentNode, typedDocument: string, types: string): string {
+function printDocuments(document: DocumentNode): string {
   const definitions = document.definitions.filter(
     (node): node is ExecutableDefinitionNode => node.kind === Kind.OPERATION_DEFINITION || isFragment(node),
   );
@@ -118,7 +92,7 @@ function printDocuments(document: DocumentNode, typedDocument: string, types: st
   const documents = definitions
     .filter((node) => node.kind === Kind.OPERATION_DEFINITION)
     .map((node) => printDocument(node, fragments));
-  const imports = `import { TypedDocument } from '${typedDocument}';\nimport type * as Types from '${types}';\n\n`;
+  const imports = `import { TypedDocument } from '../typed-document.ts';\nimport type * as Types from './types.ts';\n\n`;
   return `${imports}${texts.join('')}\n${documents.join('')}`;
 }
 
@@ -159,6 +133,4 @@ function findFragments(
 if (import.meta.main) {
   for (const [name, text] of Object.entries(await generateFiles()))
     writeFileSync(new URL(`src/generated/${name}`, import.meta.url), text);
-  for (const [name, text] of Object.entries(await generateTestFiles()))
-    writeFileSync(new URL(`../../test/support/generated/${name}`, import.meta.url), text);
 }

@@ -10,7 +10,6 @@ import {
   isSpecifiedScalarType,
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { generateTestFiles } from '../../clients/typescript/generate.ts';
 import { formatSchema } from '../../src/commands/format-schema.ts';
 import { conflictReasons, httpStatus } from '../../src/errors/gateway-errors.ts';
 import { columnsOf } from '../../src/graphql/builder.ts';
@@ -23,13 +22,6 @@ const types = Object.values(schema.getTypeMap()).filter(
 );
 const rootFields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(
   (type) => Object.values(type?.getFields() ?? {}),
-);
-
-test.each(Object.entries(await generateTestFiles()))(
-  'test/support/generated/%s is generated from schema.graphql and operations.graphql (npm run schema)',
-  async (name, text) => {
-    await expect(text).toMatchFileSnapshot(`../support/generated/${name}`);
-  },
 );
 
 test('schema.graphql is generated from the code (npm run schema)', async () => {

@@ -1,14 +1,16 @@
+import { print, separateOperations } from 'graphql';
 import { expect } from 'vitest';
-import * as ofClients from '../../clients/typescript/src/generated/documents.ts';
-import type { TypedDocument } from '../../clients/typescript/src/typed-document.ts';
 import type { ConflictReason, ErrorCode } from '../../src/errors/gateway-errors.ts';
 import { type GraphQLReply, graphql, type RestReply, type RestRequest, rest } from './client.ts';
-import * as ofTests from './generated/documents.ts';
+import type { Operations } from './generated/types.ts';
+import { operations } from './operations.ts';
 import { openStream, type SseReply, type SseStream, subscribe } from './sse.ts';
 import { member } from './tokens.ts';
 
-const operations = { ...ofClients, ...ofTests };
-type Operations = typeof operations;
+/** The text of each operation by the name of its method. */
+const documents = Object.entries(separateOperations(operations)).map(
+  ([name, document]) => [name.charAt(0).toLowerCase() + name.slice(1), print(document)] as const,
+);
 
 /** The value of the only field of an object; other values are returned as they are. */
 type Only<Value> = Value extends readonly unknown[]
@@ -31,17 +33,18 @@ type Parameters<Variables> = Variables extends { input: infer Input }
 
 type Variables = Record<string, unknown>;
 
-type Method<Operation> =
-  Operation extends TypedDocument<infer Data, infer Variables>
-    ? (...parameters: Parameters<Variables>) => Promise<NonNullable<Only<NonNullable<Only<Data>>>>>
-    : never;
+type Method<Data, Variables> = (
+  ...parameters: Parameters<Variables>
+) => Promise<NonNullable<Only<NonNullable<Only<Data>>>>>;
 
 /**
  * A caller of a gateway. It has a method for every operation of `clients/typescript/operations.graphql` and of
  * `operations.graphql`, named after it. A method takes the operation's input, or its variables, and returns its root
  * field, or the only field of that. It throws a {@link Refusal} for errors.
  */
-export type Caller = { [Name in keyof Operations as Uncapitalize<Name>]: Method<Operations[Name]> } & {
+export type Caller = {
+  [Name in keyof Operations as Uncapitalize<Name>]: Method<Operations[Name][0], Operations[Name][1]>;
+} & {
   /** Sends a document, and returns the whole reply. */
   graphql(
     document: string,
@@ -85,12 +88,12 @@ export function createAs(gateway: { readonly address: string }): (who: Who) => C
     };
     const call = async (method: string, path: string, request?: RestRequest) =>
       rest(gateway, method, path, { token: await token(), ...request });
-    const methods = Object.entries(operations).map(([name, { text }]) => {
+    const methods = documents.map(([name, text]) => {
       const takesInput = text.includes('($input:');
       const method = async (given: Record<string, unknown> = {}) => {
         return only(only(await run(text, takesInput ? { input: given } : given)));
       };
-      return [name.charAt(0).toLowerCase() + name.slice(1), method];
+      return [name, method];
     });
     return {
       ...Object.fromEntries(methods),
