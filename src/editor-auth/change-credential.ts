@@ -21,8 +21,13 @@ import {
 } from './credential-changes.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
-/** Whether a change was stored, the credential after it, and the user's new revision if clients see the change. */
-type Changed = { isChanged: boolean; credential: CredentialState; revision?: number | undefined };
+/** Whether a change was stored and wrote an event, the credential after it, and the new revision if clients see it. */
+type Changed = {
+  isChanged: boolean;
+  hasEvents: boolean;
+  credential: CredentialState;
+  revision?: number | undefined;
+};
 
 /** Changes a user's credential: reads, decides by a rule, stores, and announces what clients see. */
 export async function changeCredential(
@@ -40,14 +45,19 @@ export async function changeCredential(
       const revision = change === undefined || change.isClaim ? undefined : user.editorAuth + 1;
       return {
         changes: change && { ...change, stored, at },
-        result: { isChanged: change !== undefined, credential, revision },
+        result: {
+          isChanged: change !== undefined,
+          hasEvents: change?.event !== undefined,
+          credential,
+          revision,
+        },
       };
     },
     store: ([decided]) => decided?.changes && bindStore(database, decided.user, decided.changes),
   });
   if (changed === undefined) throw new Error('The change of the credential has no result.');
-  const { revision } = changed;
-  if (revision !== undefined) announce({ user: userId, topic: 'editorAuth', revision });
+  const { revision, hasEvents } = changed;
+  if (revision !== undefined) announce({ user: userId, topic: 'editorAuth', revision, hasEvents });
   return changed;
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import { type Announcement, createAnnouncingSession, formatPayloads } from './announcement.ts';
-import type { Change, Hub, Topic } from './hub.ts';
+import type { Change, Hub } from './hub.ts';
 
 /** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
 export type Announce = (changes: Change | readonly Change[]) => void;
@@ -112,13 +112,12 @@ export function createAnnouncer(
 /** Sorts a user's changed records by revision, announces the last record, and returns all records. */
 export function announceRecords<Row extends { revision: number }>(
   announce: Announce,
-  user: string,
-  topic: Topic,
+  change: Omit<Change, 'revision'>,
   changed: readonly Row[],
 ): Row[] {
   const records = changed.toSorted((a, b) => a.revision - b.revision);
   const last = records.at(-1);
-  if (last !== undefined) announce({ user, topic, revision: last.revision });
+  if (last !== undefined) announce({ ...change, revision: last.revision });
   return records;
 }
 

@@ -16,7 +16,13 @@ export const ALL_USERS = '';
  * A committed change: the user, what it affected, and the user's new revision of that topic: 0 for `user`, and for
  * `platformEvents` the last position.
  */
-export type Change = { user: string; topic: Topic; revision: number };
+export type Change = {
+  user: string;
+  topic: Topic;
+  revision: number;
+  /** Whether the change of this gateway wrote platform events, which have no position yet. */
+  hasEvents?: boolean;
+};
 
 /** An open stream of one user's changes. */
 export type Subscriber = {

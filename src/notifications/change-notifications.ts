@@ -40,8 +40,13 @@ export async function changeNotificationsOfUsers<Found, Result>(
   return finish(dependencies, users, steps);
 }
 
-/** A result, and what follows from what was stored: the new revision, and whether notifications were settled. */
-type Stored<Result> = { result: Result; revision: number | undefined; hasSettled: boolean };
+/** A result, and what follows from what was stored: the new revision, and whether it settled notifications or wrote events. */
+type Stored<Result> = {
+  result: Result;
+  revision: number | undefined;
+  hasSettled: boolean;
+  hasEvents: boolean;
+};
 
 function bind<Found, Result>(
   { database }: NotificationDependencies,
@@ -55,7 +60,8 @@ function bind<Found, Result>(
       const moved = countMoved(changes, notifications);
       const hasSettled = (changes.patches ?? []).some(({ status }) => status !== 'active');
       const revision = moved > 0 ? notifications + moved : undefined;
-      return { changes, more, result: { result, revision, hasSettled } };
+      const hasEvents = (changes.events ?? []).length > 0;
+      return { changes, more, result: { result, revision, hasSettled, hasEvents } };
     },
     store: (decided) => createStore(database, decided),
   };
@@ -67,10 +73,10 @@ function finish<Result>(
   changed: readonly (readonly Stored<Result>[])[],
 ): Result[][] {
   const changes = users.flatMap((user, index) => {
-    const last = changed[index]?.findLast(({ revision }) => revision !== undefined);
-    return last?.revision === undefined
-      ? []
-      : { user, topic: 'notifications' as const, revision: last.revision };
+    const steps = changed[index] ?? [];
+    const revision = steps.findLast((step) => step.revision !== undefined)?.revision;
+    const hasEvents = steps.some((step) => step.hasEvents);
+    return revision === undefined ? [] : { user, topic: 'notifications' as const, revision, hasEvents };
   });
   if (changes.length > 0) announce(changes);
   const settled = users.filter((_user, index) => changed[index]?.some(({ hasSettled }) => hasSettled));

@@ -38,7 +38,7 @@ export async function dismissNotification(
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const [dismissed] = await runStatement(database, dismiss, input);
     if (dismissed !== undefined) {
-      announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
+      announce({ ...dismissalOf(userId), revision: dismissed.revision });
       outbox.note([userId]);
       return dismissed;
     }
@@ -48,6 +48,9 @@ export async function dismissNotification(
   // The notification was deleted and published again between the attempts.
   throw new NotFoundError();
 }
+
+/** What a dismissal announces besides the revision. It wrote an event for each notification. */
+const dismissalOf = (user: string) => ({ user, topic: 'notifications', hasEvents: true }) as const;
 
 /** The time of a dismissal: the database's clock, but not before the last change, even if clocks differ. */
 const dismissalTime = (lastChange: RawBuilder<unknown>) =>
@@ -123,7 +126,7 @@ export async function dismissNotifications(
     return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, ...rest, ...upTo });
   });
   if (dismissed.length > 0) outbox.note([userId]);
-  const records = announceRecords(announce, userId, 'notifications', dismissed);
+  const records = announceRecords(announce, dismissalOf(userId), dismissed);
   const [first] = records;
   return {
     ids: records.map(({ id }) => id),

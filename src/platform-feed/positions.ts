@@ -15,7 +15,7 @@ const INTERVAL_MS = 50;
 
 /** Gives positions to committed events. */
 export type Positioning = {
-  /** Notices changes of this gateway, which may have inserted events. */
+  /** Notices the events of changes of this gateway. */
   notice(changes: Change | readonly Change[]): void;
   stop(): Promise<void>;
 };
@@ -36,8 +36,8 @@ export function startPositioning({ database, announce, log, sweepMs }: Positioni
     notice(changes) {
       // Aborting again would create an error for every change.
       if (sleep.signal.aborted) return;
-      const mayHaveEvents = ({ topic }: Change) => topic !== 'workspaces' && topic !== 'platformEvents';
-      if ('user' in changes ? mayHaveEvents(changes) : changes.some(mayHaveEvents)) sleep.abort();
+      const hasEvents = 'user' in changes ? changes.hasEvents : changes.some((change) => change.hasEvents);
+      if (hasEvents) sleep.abort();
     },
     async stop() {
       stopping.abort();

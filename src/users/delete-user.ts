@@ -54,6 +54,6 @@ export async function deleteUser(
     }
     return { deleted, hadCredential: credential !== undefined && credential.keyId !== null };
   });
-  announce({ user: userId, topic: 'user', revision: 0 });
+  announce({ user: userId, topic: 'user', revision: 0, hasEvents: deletion.deleted });
   return deletion;
 }

@@ -20,7 +20,7 @@ export async function putWorkspaces(
   const stored = await transaction(database, [userId], (run) =>
     run(storeNewer, { userId, states: toJsonRows(database, states) }),
   );
-  return announceRecords(announce, userId, 'workspaces', stored);
+  return announceRecords(announce, { user: userId, topic: 'workspaces' }, stored);
 }
 
 /** The properties of a state besides its ID. */
