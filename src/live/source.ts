@@ -12,9 +12,8 @@ export type Source<Event extends RevisionEvent> = {
   /** Returns the revision after which a stream of this source alone begins. */
   getStartRevision(revisions: Revisions | undefined): number;
   /**
-   * Reads the next events after a revision, in order. `revisions` are the user's current revisions: changes up to them
-   * are committed, and later changes will be announced. Returns the events and `seen`, the revision up to which they
-   * are complete.
+   * Reads the next events after a revision, in order. `revisions` are the latest known revisions of the user: changes up
+   * to them are committed. Returns the events and `seen`, the revision up to which they are complete.
    */
   read(
     after: number,
@@ -62,8 +61,15 @@ export class SourceReader<Event extends RevisionEvent, Delivered> implements Str
   readonly userId: string;
   readonly #database: Database;
   readonly #plan: StreamPlan<Event, Delivered>;
-  /** The epoch of the user's revisions at the last read; `undefined` if the user had no revisions. */
+  /** The epoch of the user's revisions when they were last read; `undefined` if the user had none. */
   #epoch: string | undefined;
+  /**
+   * The latest known revisions: as they were read, and as changes announced since have moved them. `undefined` if the user
+   * had none, or while they are read.
+   */
+  #known: Revisions | undefined;
+  /** Whether they must be read again, because a change that was announced is not in them. */
+  #mustFind = false;
   /** The last revision that was read of each source. */
   #seen: number[] = [];
 
@@ -76,35 +82,45 @@ export class SourceReader<Event extends RevisionEvent, Delivered> implements Str
   async start(): Promise<readonly Delivered[]> {
     const revisions = await this.#findRevisions();
     const { seen, first } = this.#plan.start(revisions);
-    this.#epoch = revisions?.epoch;
     this.#seen = [...seen];
     return first;
   }
 
   /**
-   * The next read notices the deletion of a user whose epoch is known: the epoch has disappeared or changed. If the last
-   * read found no epoch (the user had no revisions yet), there is nothing to compare.
+   * The next read notices the deletion of a user whose epoch is known: the epoch has disappeared or changed. If there
+   * was none (the user had no revisions yet), there is nothing to compare.
    */
   isEndedBy({ topic }: Change): boolean {
     return topic === 'user' && this.#epoch === undefined;
   }
 
   /** A deletion of the user always counts as unread. */
-  isUnread({ topic, revision }: Change): boolean {
-    if (topic === 'user') return true;
-    return this.#plan.sources.some((source, i) => topic === source.topic && revision > this.#seenOf(i));
+  note({ topic, revision }: Change): boolean {
+    if (topic === 'user') {
+      this.#mustFind = true;
+      return true;
+    }
+    const isUnread = this.#plan.sources.some(
+      (source, i) => topic === source.topic && revision > this.#seenOf(i),
+    );
+    if (!isUnread) return false;
+    if (this.#known === undefined || topic === 'platformEvents') this.#mustFind = true;
+    else this.#known = { ...this.#known, [topic]: Math.max(this.#known[topic], revision) };
+    return true;
   }
 
-  isBehind(revisions: Revisions | undefined): boolean {
-    return revisions?.epoch !== this.#epoch || this.#findBehind(revisions).length > 0;
+  noteRevisions(revisions: Revisions | undefined): boolean {
+    const isOfEpoch = revisions?.epoch === this.#epoch;
+    if (isOfEpoch && this.#findBehind(revisions).length === 0) return false;
+    this.#mustFind = true;
+    return true;
   }
 
   /** Returns `undefined` if the user was deleted or the epoch renewed since the last batch. */
   async read(): Promise<Batch<Delivered> | undefined> {
-    const revisions = await this.#findRevisions();
     const epoch = this.#epoch;
-    this.#epoch = revisions?.epoch;
-    // The epoch shows a deletion even if its announcement arrives after those of later changes.
+    const isKnown = this.#known !== undefined && !this.#mustFind;
+    const revisions = isKnown ? this.#known : await this.#findRevisions();
     if (epoch !== undefined && epoch !== this.#epoch) return undefined;
     const batches = await Promise.all(
       this.#findBehind(revisions).map(async ({ source, i }) => ({
@@ -137,7 +153,12 @@ export class SourceReader<Event extends RevisionEvent, Delivered> implements Str
     return this.#seen[i] ?? 0;
   }
 
-  #findRevisions(): Promise<Revisions | undefined> {
-    return findRevisions(this.#database, this.userId);
+  async #findRevisions(): Promise<Revisions | undefined> {
+    // Before the read, because a change that is announced during it may be missing from its result.
+    this.#mustFind = false;
+    this.#known = undefined;
+    this.#known = await findRevisions(this.#database, this.userId);
+    this.#epoch = this.#known?.epoch;
+    return this.#known;
   }
 }

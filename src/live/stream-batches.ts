@@ -12,8 +12,12 @@ const MAX_BATCH_BYTES = 65_536;
 /** The position of a stream: a user, and the revision after which it continues. */
 export type StreamPosition = { userId: string; after: number };
 
-/** The positions of several streams, as inputs of a statement. */
-export type PositionsInput = { users: readonly string[]; afters: readonly number[] };
+/** The positions of several streams, as inputs of a statement, and whether the streams select counts. */
+export type PositionsInput = {
+  users: readonly string[];
+  afters: readonly number[];
+  counts?: true | undefined;
+};
 
 /** Reads the next batches of several streams, as selected by {@link selectInBatches}. */
 type ReadBatches<Row> = (
@@ -31,7 +35,8 @@ export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream
     const users = positions.map(({ userId }) => userId);
     const afters = positions.map(({ after }) => after);
     const batches: Row[][] = positions.map(() => []);
-    for (const row of await readBatches(database, { users, afters }, selected))
+    const counts = (selected?.has('counts') ?? true) || undefined;
+    for (const row of await readBatches(database, { users, afters, counts }, selected))
       batches[row.stream - 1]?.push(row);
     return batches;
   });
@@ -41,20 +46,19 @@ export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream
  * Finds, for each stream, the next batch of its user's changed records of an entity. Returns one row per stream: its
  * number (from 1), its owner, `after` (the revision before the batch) and `last` (the last revision in it). A stream
  * keeps a batch in memory until its client has read it, so a batch is limited in size. The size includes only those
- * properties in `texts`, which can hold long text, that are in `selected`.
+ * properties in `texts`, which can hold long text, that are in `selected`. `columns` are further columns of a stream.
  */
 export function findBatches(
   entity: string,
   { param }: Params<PositionsInput>,
   texts: readonly string[] = [],
   selected: readonly string[] = [],
+  columns = sql``,
 ): RawBuilder<{ stream: number; owner: string; after: number; last: number }> {
-  const columns = texts
-    .filter((property) => selected.includes(property))
-    .map((property) => sql.ref(property));
-  const kept = sql.join([sql.ref('revision'), ...columns]);
-  const stored = add(columns.map((column) => sql`coalesce(pg_column_size(${column}), 0)`));
-  const size = add(columns.map((column) => sql`coalesce(octet_length(${column}::text), 0)`));
+  const long = texts.filter((property) => selected.includes(property)).map((property) => sql.ref(property));
+  const kept = sql.join([sql.ref('revision'), ...long]);
+  const stored = add(long.map((text) => sql`coalesce(pg_column_size(${text}), 0)`));
+  const size = add(long.map((text) => sql`coalesce(octet_length(${text}::text), 0)`));
   const before = sql`over (order by revision rows between unbounded preceding and 1 preceding)`;
   const isWithinLimit = (bytes: string) =>
     sql`${sql.ref(bytes)} is null or ${sql.ref(bytes)} < ${sql.lit(MAX_BATCH_BYTES)}`;
@@ -71,7 +75,7 @@ export function findBatches(
              where ${sql.ref('userId')} = owner and revision > after
              order by revision limit ${sql.lit(MAX_BATCH_RECORDS)}) changed
         ) stored where ${isWithinLimit('stored_before')}
-      ) sized where ${isWithinLimit('text_before')}) as last
+      ) sized where ${isWithinLimit('text_before')}) as last ${columns}
     from unnest(${param('users', 'text[]')}, ${param('afters', 'bigint[]')}) with ordinality
       as positions (owner, after, stream)
     offset 0)`;

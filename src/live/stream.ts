@@ -22,10 +22,10 @@ export type StreamReader<Event> = {
   start(): Promise<readonly Event[]>;
   /** Whether a change ends the stream. */
   isEndedBy(change: Change): boolean;
-  /** Whether a change may not have been read yet. */
-  isUnread(change: Change): boolean;
-  /** Whether there may be changes that have not been read yet. `revisions` are the user's current ones. */
-  isBehind(revisions: Revisions | undefined): boolean;
+  /** Notes an announced change. Returns whether it may not have been read yet. */
+  note(change: Change): boolean;
+  /** Notes the user's current revisions. Returns whether there may be changes that have not been read yet. */
+  noteRevisions(revisions: Revisions | undefined): boolean;
   /**
    * Reads the next batch. Returns `undefined` if the stream ends.
    * @throws {ConflictError} if the stream cannot be continued
@@ -118,14 +118,14 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
 
   wake(change: Change): void {
     if (this.#reader.isEndedBy(change)) this.end();
-    else if (this.#reader.isUnread(change)) {
+    else if (this.#reader.note(change)) {
       this.#announcedAt ??= performance.now();
       this.#markStale();
     }
   }
 
   catchUp(revisions: Revisions | undefined): void {
-    if (this.#reader.isBehind(revisions)) this.#markStale();
+    if (this.#reader.noteRevisions(revisions)) this.#markStale();
   }
 
   fail(error: Error): void {

@@ -44,8 +44,19 @@ export const countActive = defineBatchedRead<string, ActiveCounts>(async (databa
   const counts = new Map(
     (await findActive(database, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
   );
-  return users.map((user) => {
-    const byKind = notificationKinds.map((kind) => ({ kind, count: counts.get(`${kind} ${user}`) ?? 0 }));
-    return { userId: user, total: byKind.reduce((sum, { count }) => sum + count, 0), byKind };
-  });
+  return users.map((user) => toActiveCounts(user, (kind) => counts.get(`${kind} ${user}`)));
 });
+
+/** Counts the active notifications of the user `owner` by kind, as an object, as the column `counts` of a statement. */
+export const selectCounts = sql`, (select json_object_agg(kind, count) from (
+  select kind, count(*) from ${sql.table('Notification')}
+    where ${sql.ref('userId')} = owner and status = 'active' group by kind) as active) as counts`;
+
+/** Returns counts of all kinds, in the order of {@link notificationKinds}. */
+export function toActiveCounts(
+  userId: string,
+  countOf: (kind: NotificationKind) => number | undefined,
+): ActiveCounts {
+  const byKind = notificationKinds.map((kind) => ({ kind, count: countOf(kind) ?? 0 }));
+  return { userId, total: byKind.reduce((sum, { count }) => sum + count, 0), byKind };
+}

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { defineListRead, type ReadParams, type Selected, selectProperties } from '../database/read.ts';
 import type { Source } from '../live/source.ts';
@@ -13,13 +14,14 @@ import {
   getLatestCursor,
   resolveRevision,
 } from '../revisions/event-cursor.ts';
-import { type ActiveCounts, countActive } from './active-counts.ts';
+import { type ActiveCounts, selectCounts, toActiveCounts } from './active-counts.ts';
 import type { Notification } from './notification.entity.ts';
+import type { NotificationKind } from './notification.enums.ts';
 
 /** A notification after a change. */
 export type NotificationEvent = {
   notification: ChangedNotification;
-  /** The counts of active notifications, read after the change; `undefined` if they are not selected. */
+  /** The counts of active notifications after the change; `undefined` if they are not selected. */
   counts: ActiveCounts | undefined;
   /** The cursor that resumes the stream after this event. */
   cursor: string;
@@ -36,7 +38,6 @@ export function createNotificationSource(
   start: EventCursor | undefined,
   selected?: ReadonlySet<string>,
 ): Source<NotificationEvent> {
-  const readsCounts = selected?.has('counts') ?? true;
   return {
     topic: 'notifications',
     getStartRevision: (revisions) =>
@@ -44,8 +45,8 @@ export function createNotificationSource(
     async read(after, revisions) {
       const { epoch, revision: current } = getLatestCursor(revisions);
       const changed = await readChangedNotifications(database, { userId, after }, selected);
-      // Read afterwards: counts from before the last of these changes would stay until the next one.
-      const counts = readsCounts && changed.length > 0 ? await countActive(database, userId) : undefined;
+      const counted = changed[0]?.counts;
+      const counts = counted === undefined ? undefined : toActiveCounts(userId, (kind) => counted?.[kind]);
       const events = changed.map((notification) => {
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }), revision };
@@ -75,13 +76,21 @@ const always = ['id', 'kind', 'status', 'revision', 'requestState'] as const;
 
 const findChanged = defineListRead((db, params: ReadParams<PositionsInput>) => {
   const selected = params.selected('Notification', always);
-  const batches = findBatches('Notification', params, texts, selected);
+  const counts = params.has('counts');
+  const batches = findBatches('Notification', params, texts, selected, counts ? selectCounts : undefined);
   const changed = db.selectFrom('Notification').innerJoin(batches.as('batch'), (join) => join.onTrue());
-  return selectInBatches(selectProperties(changed, always, selected));
+  return selectInBatches(selectProperties(changed, always, selected)).$if(counts, (rows) =>
+    rows.select(sql<Counts | null>`batch.counts`.as('counts')),
+  );
 });
 
-/** A notification with the selected properties. */
-export type ChangedNotification = Selected<Notification, (typeof always)[number]>;
+/** The numbers of active notifications of those kinds of which there are any. Null if there are none. */
+type Counts = Partial<Record<NotificationKind, number>>;
+
+/** A notification with the selected properties, and the counts if they are selected. */
+export type ChangedNotification = Selected<Notification, (typeof always)[number]> & {
+  counts?: Counts | null;
+};
 
 /**
  * Reads the next batch of a user's notifications that changed after a revision, in their current state and in the order

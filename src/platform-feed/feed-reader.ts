@@ -37,12 +37,12 @@ export class FeedReader implements StreamReader<FeedEvent> {
     return false;
   }
 
-  isUnread({ revision }: Change): boolean {
+  note({ revision }: Change): boolean {
     return this.#seen === undefined || revision > this.#seen.revision;
   }
 
   /** The feed has no revisions to compare, so every sweep reads it. */
-  isBehind(): boolean {
+  noteRevisions(): boolean {
     return true;
   }
 
