@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
-import { type Announcement, createAnnouncingSession, formatPayloads } from './announcement.ts';
+import { type Announcement, formatPayloads } from './announcement.ts';
 import type { Change, Hub } from './hub.ts';
 
 /** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
@@ -26,10 +26,11 @@ export type Announcer = {
 };
 
 /**
- * How long changes are collected for one announcement. Each announcement takes an exclusive lock of the PostgreSQL
- * cluster.
+ * How long changes are collected for one announcement, and the minimum time between two announcements. Each takes an
+ * exclusive lock of the PostgreSQL cluster, and wakes all gateways.
  */
 const COLLECT_MS = 5;
+const INTERVAL_MS = 20;
 
 /** The maximum number of changes that wait to be sent. Further changes are found by sweeps. */
 const MAX_PENDING = 10_000;
@@ -38,14 +39,14 @@ const MAX_PENDING = 10_000;
  * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced.
  * Announcements are sent after the commit of the change, in a transaction that does not wait for the disk. `NOTIFY` in
  * the transaction of the change would hold an exclusive lock of the PostgreSQL cluster until the commit is on disk.
+ * @param notify sends payloads to all gateways
  */
 export function createAnnouncer(
-  { url, timeoutMs }: { url: string; timeoutMs: number },
+  notify: (payloads: readonly string[]) => Promise<void>,
   hub: Pick<Hub, 'wake'>,
   log: Log,
 ): Announcer {
   const from = randomUUID();
-  const session = createAnnouncingSession(url, timeoutMs);
   /** The latest change of each topic and user, which makes earlier ones redundant. */
   let pending = new Map<string, Change>();
   let collecting: NodeJS.Timeout | undefined;
@@ -53,6 +54,7 @@ export function createAnnouncer(
   let sending: Promise<void> = Promise.resolve();
   let isClosing = false;
   let lastSent = 0;
+  let lastSentAt = Number.NEGATIVE_INFINITY;
   const receipts = createReceiptCheck(log);
 
   return {
@@ -68,7 +70,7 @@ export function createAnnouncer(
       for (const change of changes) hub.wake(change);
     },
     probe() {
-      if (!isSending && pending.size === 0) sending = send();
+      if (!isSending && !isClosing && pending.size === 0) sending = send();
     },
     get isReceiving() {
       return receipts.isReceiving;
@@ -79,15 +81,15 @@ export function createAnnouncer(
       await sending;
       if (pending.size > 0) await send();
       receipts.stop();
-      await session.close();
     },
   };
 
   function scheduleSend(): void {
     if (collecting !== undefined || isSending || isClosing) return;
+    const wait = Math.max(COLLECT_MS, lastSentAt + INTERVAL_MS - performance.now());
     collecting = setTimeout(() => {
       sending = send();
-    }, COLLECT_MS);
+    }, wait);
   }
 
   async function send(): Promise<void> {
@@ -97,8 +99,9 @@ export function createAnnouncer(
     pending = new Map();
     const number = lastSent + 1;
     lastSent = number;
+    lastSentAt = performance.now();
     try {
-      await session.notify(formatPayloads({ from, number, changes }));
+      await notify(formatPayloads({ from, number, changes }));
       receipts.noteSent(number);
     } catch (error) {
       log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');

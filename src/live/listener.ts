@@ -1,16 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { endSession } from '../database/pool.ts';
+import { breakConnection, endSession } from '../database/pool.ts';
 import type { Log } from '../log.ts';
 import { type Announcement, CHANNEL, parsePayload } from './announcement.ts';
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
 
-/** A connection that listens for announcements. */
+/** A connection that listens for announcements and sends them. */
 export type Listener = {
   /** Whether it is connected and listening. */
   readonly isUp: boolean;
+  /** Sends payloads in one transaction. @throws {Error} if they cannot be sent */
+  notify(payloads: readonly string[]): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -24,21 +26,38 @@ export type AnnouncementHandlers = {
 /** The database, and the timeout of each wait for it. */
 type ConnectionOptions = { url: string; timeoutMs: number };
 
-/** Listens for announcements until it is closed. Reconnects if the connection breaks. */
+/**
+ * Listens for announcements until it is closed. Reconnects if the connection breaks. Announcements of the gateway itself
+ * are sent on the same connection, so that PostgreSQL returns them with the reply, and wakes no second session.
+ */
 export function startListener(
   connection: ConnectionOptions,
   { receive, onListening }: AnnouncementHandlers,
   log: Log,
 ): Listener {
   const { timeoutMs } = connection;
-  let isUp = false;
+  let listening: pg.Client | undefined;
   let retryMs = FIRST_RETRY_MS;
   const closing = new AbortController();
   const finished = run();
 
   return {
     get isUp() {
-      return isUp;
+      return listening !== undefined;
+    },
+    async notify(payloads) {
+      const client = listening;
+      if (client === undefined) throw new Error('the connection is interrupted');
+      const calls = payloads.map((payload) => `pg_notify('${CHANNEL}', ${client.escapeLiteral(payload)})`);
+      // One round trip, without waiting for the disk: a sweep finds changes whose announcement was lost.
+      const transaction = `begin; set local synchronous_commit = off; select ${calls.join(', ')}; commit`;
+      try {
+        await client.query(transaction);
+      } catch (error) {
+        // The transaction may still be open.
+        breakConnection(client);
+        throw error;
+      }
     },
     async close() {
       closing.abort();
@@ -53,7 +72,6 @@ export function startListener(
       } catch (error) {
         log.warn({ err: error }, 'listening for announcements failed; reconnecting');
       }
-      isUp = false;
       await waitUnlessClosing(retryMs);
       retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
     }
@@ -64,12 +82,12 @@ export function startListener(
     try {
       await client.connect();
       await client.query(`listen ${CHANNEL}`);
-      isUp = true;
+      listening = client;
       retryMs = FIRST_RETRY_MS;
       onListening();
       await Promise.race([broken, probeUntilClosed(client)]);
     } finally {
-      isUp = false;
+      listening = undefined;
       await endSession(client, timeoutMs);
     }
   }
@@ -93,6 +111,7 @@ function createClient({ url, timeoutMs }: ConnectionOptions, receive: Announceme
     connectionString: url,
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
+    statement_timeout: timeoutMs,
     keepAlive: true,
   });
   const broken = new Promise<never>((_resolve, reject) => {

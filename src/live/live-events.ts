@@ -27,7 +27,7 @@ export function startLiveEvents(
   log: Log,
 ): LiveEvents {
   const connection = { url: database.url, timeoutMs };
-  const announcer = createAnnouncer(connection, hub, log);
+  const announcer = createAnnouncer((payloads) => listener.notify(payloads), hub, log);
   const sweep = startSweep(database, hub, sweepMs, log, announcer.probe);
   const { receive, probe } = announcer;
   const onListening = () => {
@@ -42,9 +42,10 @@ export function startLiveEvents(
       return announcer.isReceiving ? undefined : 'announcements are not arriving';
     },
     async close() {
-      // The announcer is closed last, because the listener and the sweep call `probe`.
-      await Promise.all([listener.close(), sweep.stop()]);
+      await sweep.stop();
+      // Sends what it has collected.
       await announcer.close();
+      await listener.close();
     },
   };
 }

@@ -69,7 +69,7 @@ const findSessions = (condition: string, action = 'pid') =>
   writer.database.sql(
     `select ${action} from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and ${condition}`,
   );
-const listening = `(query ilike 'listen %' or query = 'select 1')`;
+const listening = `(query ilike 'listen %' or query = 'select 1' or query like 'begin; set local%')`;
 
 test('subscribers miss nothing if the listening connection is repeatedly terminated during a burst', async () => {
   const inboxes = await subscribeInboxes('listening');
