@@ -13,6 +13,7 @@ import {
 } from '../support/inbox.ts';
 import { publish, resolve } from '../support/records.ts';
 import { openStream } from '../support/sse.ts';
+import { recordStatementsWith } from '../support/statements.ts';
 import { member } from '../support/tokens.ts';
 import { recordAnnouncements } from './announcements.ts';
 
@@ -151,6 +152,25 @@ test('announces a change to other gateways after its commit, and announces nothi
   const revisions = ofUser().map(([, , revision]) => revision);
   expect([[1, 2], [2]]).toContainEqual(revisions);
   await announced.close();
+});
+
+test('a publication and its event take five statements besides the announcement', async () => {
+  const stream = await subscribeToNotifications(gateway, 'counted');
+  await publish(gateway, 'counted', 'task_failed', { id: 'first' });
+  await nextEvent(stream);
+
+  const statements = await recordStatementsWith('counted', async () => {
+    await publish(gateway, 'counted', 'task_failed', { id: 'second', task });
+    expect((await nextEvent(stream)).notification.id).toBe('second');
+  });
+
+  // Three reads and the store of the publication, and the read of the stream.
+  expect(statements.map(({ text }) => text.split(' ', 1)[0])).toEqual([
+    ...Array(3).fill('select'),
+    'with',
+    'select',
+  ]);
+  stream.close();
 });
 
 test('a user receives no events of other users', async () => {
