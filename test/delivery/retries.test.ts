@@ -4,16 +4,20 @@ import {
   type AttemptOutcome,
   parseRetryAfter,
   pauseProvider,
+  rejectMessage,
+  reportUnclearFailure,
   requireOperator,
+  retryLater,
 } from '../../src/delivery/outcome.ts';
 import { createProvider } from '../../src/delivery/providers.ts';
-import { computeRetryDelay } from '../../src/delivery/result.ts';
+import { computeRetryDelay, decideAfterAttempt, decideWithoutAttempt } from '../../src/delivery/result.ts';
+import { claim, data } from '../support/delivery-job.ts';
 
 const NOW = Date.parse('2026-11-06T08:49:37.000Z');
 const DAY_MS = 86_400_000;
 
 describe('Retry-After', () => {
-  test.each([
+  test.each<[header: string | null | undefined, seconds: number | undefined]>([
     ['0', 0],
     ['120', 120],
     [' 30 ', 30],
@@ -22,26 +26,22 @@ describe('Retry-After', () => {
     ['Fri, 06 Nov 2026 08:50:37 GMT', 60],
     ['Friday, 06-Nov-26 08:50:37 GMT', 60],
     ['Fri Nov  6 08:50:37 2026', 60],
-    ['Fri, 06 Nov 2026 08:49:37 GMT', 0],
     ['Sun, 06 Nov 1994 08:49:37 GMT', 0],
     ['Fri, 06 Nov 2027 08:49:37 GMT', 86_400],
-  ])('%j is %d seconds', (header, seconds) => {
+    ...[
+      null,
+      undefined,
+      '',
+      '-1',
+      '1.5',
+      '1e3',
+      '0x10',
+      'soon',
+      '2026-11-06T08:50:37Z',
+      'Fri, 99 Nov 2026',
+    ].map((header): [typeof header, undefined] => [header, undefined]),
+  ])('%j is %j seconds', (header, seconds) => {
     expect(parseRetryAfter(header, NOW)).toBe(seconds);
-  });
-
-  test.each([
-    null,
-    undefined,
-    '',
-    '-1',
-    '1.5',
-    '1e3',
-    '0x10',
-    'soon',
-    '2026-11-06T08:50:37Z',
-    'Fri, 99 Nov 2026',
-  ])('%j is ignored', (header) => {
-    expect(parseRetryAfter(header, NOW)).toBeUndefined();
   });
 
   test('is rounded up to whole seconds', () => {
@@ -49,33 +49,26 @@ describe('Retry-After', () => {
   });
 
   test('is a whole number of seconds within a day, or ignored, for any header', () => {
+    const date = fc.date({ noInvalidDate: true }).map((date) => date.toUTCString());
     fc.assert(
-      fc.property(
-        fc.oneof(
-          fc.string(),
-          fc.date({ noInvalidDate: true }).map((date) => date.toUTCString()),
-        ),
-        (header) => {
-          const seconds = parseRetryAfter(header, NOW) ?? 0;
-          expect(Number.isInteger(seconds)).toBe(true);
-          expect(seconds).toBeGreaterThanOrEqual(0);
-          expect(seconds).toBeLessThanOrEqual(86_400);
-        },
-      ),
+      fc.property(fc.oneof(fc.string(), date), (header) => {
+        const seconds = parseRetryAfter(header, NOW) ?? 0;
+        expect(Number.isInteger(seconds)).toBe(true);
+        expect(seconds).toBeGreaterThanOrEqual(0);
+        expect(seconds).toBeLessThanOrEqual(86_400);
+      }),
     );
   });
 });
 
 describe('the delay until the next attempt', () => {
-  const later = { minimumSeconds: 0, now: NOW, expiresAt: NOW + DAY_MS };
+  const later = { attempts: 1, minimumSeconds: 0, now: NOW, expiresAt: NOW + DAY_MS };
 
   test.each([
     [1, 5000, 10_000],
     [2, 10_000, 20_000],
-    [3, 20_000, 40_000],
     [9, 1_280_000, 2_560_000],
     [10, 1_800_000, 3_600_000],
-    [11, 1_800_000, 3_600_000],
     [5000, 1_800_000, 3_600_000],
   ])('after %d attempts is between %d and %d ms', (attempts, least, longest) => {
     expect(computeRetryDelay({ ...later, attempts }, () => 0)).toBe(least);
@@ -83,22 +76,14 @@ describe('the delay until the next attempt', () => {
   });
 
   test.each([
-    [1, 5000],
-    [10, 10_000],
-    [60, 60_000],
-  ])('with a minimum of %d seconds is at least %d ms', (minimumSeconds, delay) => {
-    expect(computeRetryDelay({ ...later, attempts: 1, minimumSeconds }, () => 0)).toBe(delay);
-  });
-
-  test.each([
     ['at the time of expiry', 10_000, 0, 10_000],
     ['after the expiry', 9999, 0, undefined],
     ['after the expiry because of the minimum', 60_000, 61, undefined],
     ['after a message has expired', -1, 0, undefined],
+    ['after a minimum', DAY_MS, 60, 60_000],
+    ['after less than the usual minimum', DAY_MS, 1, 10_000],
   ])('%s', (_when, left, minimumSeconds, delay) => {
-    const attempt = { attempts: 1, minimumSeconds, now: NOW, expiresAt: NOW + left };
-
-    expect(computeRetryDelay(attempt, () => 1)).toBe(delay);
+    expect(computeRetryDelay({ ...later, minimumSeconds, expiresAt: NOW + left }, () => 1)).toBe(delay);
   });
 
   test('is at least the minimum, at most an hour or the minimum, and ends by the expiry', () => {
@@ -125,19 +110,64 @@ describe('the delay until the next attempt', () => {
     let attempts = 0;
     for (let delay: number | undefined = 0; delay !== undefined; now += delay ?? 0) {
       attempts += 1;
-      delay = computeRetryDelay({ attempts, minimumSeconds: 0, now, expiresAt: NOW + DAY_MS }, () => 0);
+      delay = computeRetryDelay({ ...later, attempts, now }, () => 0);
     }
     expect(attempts).toBeLessThan(60);
   });
 });
 
+describe('the result', () => {
+  const email = { ...claim, channel: 'email', expiresAt: '9999-12-31T00:00:00.000Z' } as const;
+  const lost = retryLater('reply_lost', null);
+  const late = 9e12;
+
+  /* The result, and whether the message may be delivered after it, if it may be before or not. */
+  test.each<[what: string, outcome: AttemptOutcome, result: string, before: boolean, after: boolean]>([
+    ['a failure', pauseProvider('503'), 'postponed provider_unavailable', false, false],
+    ['a failure after a lost reply', pauseProvider('503'), 'postponed provider_unavailable', true, true],
+    ['an unclear failure', reportUnclearFailure('500'), 'postponed provider_unavailable', false, true],
+    ['a lost reply', lost, 'postponed reply_lost', false, true],
+    ['a lost reply, too late', retryLater('reply_lost', null, late), 'failed expired', false, true],
+    ['a limit, too late', retryLater('rate_limited', '429', late), 'failed expired', false, false],
+    ['a refusal after a lost reply', rejectMessage('413'), 'failed message_rejected', true, false],
+  ])('of %s', (_what, outcome, result, before, after) => {
+    const [state, reason] = result.split(' ');
+    const expected = state === 'postponed' ? { kind: state } : { kind: 'ended', state };
+    expect(decideAfterAttempt(email, { mayBeDelivered: before }, outcome)).toMatchObject({
+      ...expected,
+      reason,
+      mayBeDelivered: after,
+    });
+  });
+
+  const ended = { kind: 'ended', providerCode: null };
+  test.each<[what: string, changes: object, result: object | undefined]>([
+    ['is wanted', {}, undefined],
+    ['has expired', { isExpired: true }, { ...ended, state: 'failed', reason: 'expired' }],
+    ['is settled', { unwanted: 'settled' }, { ...ended, state: 'cancelled', reason: 'settled' }],
+    ['is settled, too late', { unwanted: 'settled', isExpired: true }, { ...ended, reason: 'settled' }],
+  ])('of a delivery that %s, without an attempt', (_what, changes, result) => {
+    for (const mayBeDelivered of [false, true]) {
+      const found = decideWithoutAttempt(email, { ...data, ...changes, mayBeDelivered });
+      if (result === undefined) expect(found).toBeUndefined();
+      else expect(found).toMatchObject({ ...result, mayBeDelivered, wasAttempted: false });
+    }
+  });
+
+  test('is decided by an attempt to update a message, or to find one that may be delivered', () => {
+    const unwanted = { ...data, unwanted: 'settled', isExpired: true } as const;
+    expect(decideWithoutAttempt({ ...email, step: 'update' }, unwanted)).toBeUndefined();
+    expect(decideWithoutAttempt(claim, { ...unwanted, mayBeDelivered: true })).toBeUndefined();
+    expect(decideWithoutAttempt(claim, unwanted)).toMatchObject({ state: 'cancelled' });
+  });
+});
+
 describe('a provider', () => {
-  const longest = () => 1;
   const unavailable = pauseProvider('503');
   const refused = requireOperator('403');
 
   /** Creates a provider, and functions that record outcomes: `fail` of as many users as pause it. */
-  function create(random = longest) {
+  function create(random = () => 1) {
     const provider = createProvider(random);
     let users = 0;
     const record = (outcome: AttemptOutcome, now: number) => {
@@ -150,22 +180,14 @@ describe('a provider', () => {
     return { provider, record, fail };
   }
 
-  test('allows as many messages as usual until it fails', () => {
-    const { provider } = create();
-
-    expect(provider.limit(20, 0)).toBe(20);
-    expect(provider.pausedUntil).toBeUndefined();
-  });
-
-  test('allows none during a pause, and one at a time afterwards until one succeeds', () => {
+  test('allows as many messages as usual until it fails, then none, and one at a time until one succeeds', () => {
     const { provider, fail, record } = create();
+    expect([provider.limit(20, 0), provider.pausedUntil]).toEqual([20, undefined]);
     fail(unavailable, 0);
-
     expect(provider.pausedUntil).toBe(1000);
     expect([provider.limit(20, 999), provider.limit(20, 1000)]).toEqual([0, 1]);
     record({ kind: 'delivered' }, 1000);
-    expect(provider.limit(20, 1000)).toBe(20);
-    expect(provider.pausedUntil).toBeUndefined();
+    expect([provider.limit(20, 1000), provider.pausedUntil]).toEqual([20, undefined]);
   });
 
   test.each([
@@ -174,7 +196,6 @@ describe('a provider', () => {
   ])('pauses longer after each failed probe %s', (_when, failure, seconds) => {
     const { provider, fail, record } = create();
     let now = 0;
-
     for (const pause of seconds) {
       fail(failure, now);
       expect(provider.pausedUntil).toBe(now + pause * 1000);
@@ -185,18 +206,13 @@ describe('a provider', () => {
     expect(provider.pausedUntil).toBe(now + (seconds[0] ?? 0) * 1000);
   });
 
-  test('shortens a pause to at least half at random', () => {
+  test.each([
+    ['shortens a pause to at least half at random', undefined, 500],
+    ['does not end a pause before Retry-After', 90, 90_000],
+  ])('%s', (_what, retryAfterSeconds, end) => {
     const { provider, fail } = create(() => 0);
-    fail(unavailable, 0);
-
-    expect(provider.pausedUntil).toBe(500);
-  });
-
-  test('does not end a pause before Retry-After', () => {
-    const { provider, fail } = create();
-    fail(pauseProvider('503', 90), 0);
-
-    expect(provider.pausedUntil).toBe(90_000);
+    fail(pauseProvider('503', retryAfterSeconds), 0);
+    expect(provider.pausedUntil).toBe(end);
   });
 
   test('ignores replies to earlier messages during a pause', () => {
@@ -204,7 +220,6 @@ describe('a provider', () => {
     fail(refused, 0);
     record({ kind: 'delivered' }, 1);
     fail(unavailable, 2);
-
     expect([provider.limit(20, 3), provider.pausedUntil]).toEqual([0, 60_000]);
   });
 
@@ -212,20 +227,15 @@ describe('a provider', () => {
     const { provider, fail, record } = create();
     fail(refused, 0);
     record(unavailable, 60_000);
-
     expect(provider.pausedUntil).toBe(61_000);
   });
 
   test('limits a pause to five minutes, and always ends it', () => {
-    const step = fc.record({
-      wait: fc.integer({ min: 0, max: 700_000 }),
-      result: fc.option(
-        fc.record({
-          needsOperator: fc.boolean(),
-          retryAfterSeconds: fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }),
-        }),
-      ),
+    const failure = fc.record({
+      needsOperator: fc.boolean(),
+      retryAfterSeconds: fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }),
     });
+    const step = fc.record({ wait: fc.integer({ min: 0, max: 700_000 }), result: fc.option(failure) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
         const { provider, fail, record } = create(Math.random);
