@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe } from 'vitest';
 
 /** The path of Chromium, named as in Debian's package. */
 const executablePath = (process.env.PATH ?? '')
@@ -50,4 +51,20 @@ export async function openPage(
   page.on('websocket', (socket) => issues.push(`socket: ${socket.url()}`));
   await page.goto(address);
   return { page, issues };
+}
+
+/** Describes tests that open pages in a Chromium of their own. Skips them, and says so, if it is not installed. */
+export function describeInChromium(
+  name: string,
+  defineTests: (open: (address: string, options?: BrowserContextOptions) => Promise<WatchedPage>) => void,
+): void {
+  const reason = hasBrowser ? '' : ' (skipped: chromium was not found on the PATH)';
+  describe.skipIf(!hasBrowser)(`${name} in Chromium${reason}`, () => {
+    let browser: Browser;
+    beforeAll(async () => {
+      browser = await startBrowser();
+    });
+    afterAll(() => browser.close());
+    defineTests((address, options) => openPage(browser, address, options));
+  });
 }
