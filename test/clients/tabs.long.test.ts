@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
@@ -153,32 +151,4 @@ test('without locks, every tab has its own stream', async () => {
   expect(streams()).toBe(2);
   const { id } = await publish(gateway, 'alone');
   for (const { list } of tabs) await eventually(() => expect(shownIds(list)).toEqual([id]));
-});
-
-test('a tab takes over from one that hangs, which then follows', { timeout: 60_000 }, async () => {
-  const frozen = new Int32Array(new SharedArrayBuffer(4));
-  const worker = new Worker(new URL('./client-tab-worker.ts', import.meta.url), {
-    workerData: { url: `${proxy.address}/graphql`, token: await member('hangs'), frozen },
-  });
-  await once(worker, 'message');
-  const streams = countStreams();
-  const { inbox, list } = await openTab('hangs');
-  expect(streams()).toBe(0);
-
-  worker.postMessage('freeze');
-  const missed = await publish(gateway, 'hangs');
-  await vi.waitFor(() => expect(shownIds(list)).toEqual([missed.id]), { timeout: 30_000, interval: 50 });
-  expect(streams()).toBe(1);
-  expect(inbox.connection.get().state).toBe('live');
-
-  Atomics.store(frozen, 0, 1);
-  Atomics.notify(frozen, 0);
-  const later = await publish(gateway, 'hangs');
-  await eventually(async () => {
-    worker.postMessage('show');
-    const [shown] = await once(worker, 'message');
-    expect(shown).toEqual([later.id, missed.id]);
-  });
-  expect(streams()).toBe(1);
-  await worker.terminate();
 });

@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Browser, BrowserContext, Page, Worker } from 'playwright-core';
+import type { BrowserContext, Page, Worker } from 'playwright-core';
 import { build } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Message } from '../../src/delivery/message.ts';
 import { formatPayload } from '../../src/delivery/push/push-channel.ts';
-import { hasBrowser, startBrowser } from '../support/browser.ts';
+import { listen } from '../../src/server/listen.ts';
+import { describeInChromium } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 
 const pathTo = (name: string) => fileURLToPath(new URL(`../../clients/typescript/${name}`, import.meta.url));
@@ -29,6 +29,10 @@ const Operation = z.object({
   variables: z.object({ input: z.object({ id: z.string().optional() }).optional() }),
 });
 
+const PAGE = `<!doctype html><title>Web app</title><script type="module">
+  globalThis.client = await import('/client.js');
+</script>`;
+
 /** The web app's server. */
 const server = createServer(async (request, response) => {
   if (request.url === '/graphql') {
@@ -43,7 +47,7 @@ const server = createServer(async (request, response) => {
   }
   const script = files[request.url ?? ''];
   response.setHeader('Content-Type', script === undefined ? 'text/html' : 'text/javascript');
-  response.end(script ?? '<!doctype html><title>Web app</title>');
+  response.end(script ?? PAGE);
 });
 
 const message: Message = {
@@ -61,111 +65,100 @@ const message: Message = {
   url: 'https://app.example.com/inbox/run-81-failed',
 };
 
-let origin: string;
-let browser: Browser;
-let context: BrowserContext;
-let page: Page;
-let worker: Worker;
-/** What the page sent to the gateway. */
-let sent: unknown;
-beforeAll(async () => {
-  if (!hasBrowser) return;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address: AddressInfo | string | null = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
-  origin = `http://127.0.0.1:${address.port}`;
-  browser = await startBrowser();
-  context = await browser.newContext();
-  await context.grantPermissions(['notifications'], { origin });
-  page = await context.newPage();
-  // Chromium subscribes at Google's push service, which tests cannot reach. A subscription with an old key exists.
-  await page.addInitScript(() => {
-    let isSubscribed = true;
-    const createSubscription = (members: object) =>
-      Object.create(PushSubscription.prototype, Object.getOwnPropertyDescriptors(members));
-    PushManager.prototype.getSubscription = async () =>
-      createSubscription({
-        async unsubscribe() {
-          isSubscribed = false;
-          return true;
-        },
-      });
-    PushManager.prototype.subscribe = async (options) => {
-      if (isSubscribed) throw new DOMException('The key differs.', 'InvalidStateError');
-      const endpoint = 'https://push.example.com/1';
-      const keys = { p256dh: `for ${options?.applicationServerKey}`, auth: 'secret' };
-      return createSubscription({ endpoint, toJSON: () => ({ endpoint, expirationTime: null, keys }) });
-    };
-  });
-  await page.goto(origin);
-  await page.evaluate(async () => {
-    await navigator.serviceWorker.register('/app-worker.js');
-    await navigator.serviceWorker.ready;
-  });
-  const starting = context.waitForEvent('serviceworker', (one) => one.url().includes('push'));
-  sent = await page.evaluate(async () => {
-    const path = '/client.js';
-    const { subscribeToPush } = await import(path);
-    const requests: unknown[] = [];
-    const request = async ({ text }: { text: string }, variables: object) => {
-      requests.push({ text, variables });
-      const registerPushSubscription = { pushSubscription: { id: 'subscription-1' } };
-      return { pushPublicKey: 'the-key', registerPushSubscription };
-    };
-    return [await subscribeToPush({ request }), ...requests];
-  });
-  worker = await starting;
-});
-afterAll(async () => {
-  await browser?.close();
-  server.close();
-});
-
-/** Delivers a message as a push service does, after decryption. */
-async function deliver(content: string): Promise<void> {
-  const session = await context.newCDPSession(page);
-  const registered = new Promise<string>((resolve) => {
-    session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-      for (const { registrationId, scopeURL } of registrations)
-        if (scopeURL.endsWith('/workspace-account-push/')) resolve(registrationId);
+describeInChromium('push messages', (open) => {
+  let origin: string;
+  let context: BrowserContext;
+  let page: Page;
+  let worker: Worker;
+  /** What the page sent to the gateway. */
+  let sent: unknown;
+  beforeAll(async () => {
+    origin = await listen(server, { host: '127.0.0.1', port: 0 });
+    ({ page } = await open('about:blank'));
+    context = page.context();
+    await context.grantPermissions(['notifications'], { origin });
+    // Chromium subscribes at Google's push service, which tests cannot reach. A subscription with an old key exists.
+    await page.addInitScript(() => {
+      let isSubscribed = true;
+      const createSubscription = (members: object) =>
+        Object.create(PushSubscription.prototype, Object.getOwnPropertyDescriptors(members));
+      PushManager.prototype.getSubscription = async () =>
+        createSubscription({
+          async unsubscribe() {
+            isSubscribed = false;
+            return true;
+          },
+        });
+      PushManager.prototype.subscribe = async (options) => {
+        if (isSubscribed) throw new DOMException('The key differs.', 'InvalidStateError');
+        const endpoint = 'https://push.example.com/1';
+        const keys = { p256dh: `for ${options?.applicationServerKey}`, auth: 'secret' };
+        return createSubscription({ endpoint, toJSON: () => ({ endpoint, expirationTime: null, keys }) });
+      };
     });
+    await page.goto(origin, { waitUntil: 'networkidle' });
+    await page.evaluate(async () => {
+      await navigator.serviceWorker.register('/app-worker.js');
+      await navigator.serviceWorker.ready;
+    });
+    const starting = context.waitForEvent('serviceworker', (one) => one.url().includes('push'));
+    sent = await page.evaluate(async () => {
+      const { subscribeToPush } = Reflect.get(window, 'client');
+      const requests: unknown[] = [];
+      const request = async ({ text }: { text: string }, variables: object) => {
+        requests.push({ text, variables });
+        const registerPushSubscription = { pushSubscription: { id: 'subscription-1' } };
+        return { pushPublicKey: 'the-key', registerPushSubscription };
+      };
+      return [await subscribeToPush({ request }), ...requests];
+    });
+    worker = await starting;
   });
-  await session.send('ServiceWorker.enable');
-  await session.send('ServiceWorker.deliverPushMessage', {
-    origin,
-    registrationId: await registered,
-    data: content,
-  });
-  await session.detach();
-}
+  afterAll(() => void server.close());
 
-/** Lists the notifications that the browser shows. */
-const listShown = () =>
-  page.evaluate(async () => {
-    const registration = await navigator.serviceWorker.getRegistration('/workspace-account-push/');
-    const shown = (await registration?.getNotifications()) ?? [];
-    return shown.map(({ title, body, tag, data }) => ({ title, body, tag, data }));
-  });
+  /** Delivers a message as a push service does, after decryption. */
+  async function deliver(content: string): Promise<void> {
+    const session = await context.newCDPSession(page);
+    const registered = new Promise<string>((resolve) => {
+      session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+        for (const { registrationId, scopeURL } of registrations)
+          if (scopeURL.endsWith('/workspace-account-push/')) resolve(registrationId);
+      });
+    });
+    await session.send('ServiceWorker.enable');
+    await session.send('ServiceWorker.deliverPushMessage', {
+      origin,
+      registrationId: await registered,
+      data: content,
+    });
+    await session.detach();
+  }
 
-test.skipIf(!hasBrowser)('replaces a subscription with another key, and registers the new one', () => {
-  expect(sent).toEqual([
-    'subscribed',
-    { text: 'query PushPublicKey{pushPublicKey}', variables: {} },
-    {
-      text: expect.stringContaining('registerPushSubscription'),
-      variables: {
-        input: {
-          endpoint: 'https://push.example.com/1',
-          keys: { p256dh: 'for the-key', auth: 'secret' },
+  /** Lists the notifications that the browser shows. */
+  const listShown = () =>
+    page.evaluate(async () => {
+      const registration = await navigator.serviceWorker.getRegistration('/workspace-account-push/');
+      const shown = (await registration?.getNotifications()) ?? [];
+      return shown.map(({ title, body, tag, data }) => ({ title, body, tag, data }));
+    });
+
+  test('replaces a subscription with another key, and registers the new one', () => {
+    expect(sent).toEqual([
+      'subscribed',
+      { text: 'query PushPublicKey{pushPublicKey}', variables: {} },
+      {
+        text: expect.stringContaining('registerPushSubscription'),
+        variables: {
+          input: {
+            endpoint: 'https://push.example.com/1',
+            keys: { p256dh: 'for the-key', auth: 'secret' },
+          },
         },
       },
-    },
-  ]);
-});
+    ]);
+  });
 
-test.skipIf(!hasBrowser)(
-  "leaves the app's service worker as it is, and takes one that the app gives",
-  async () => {
+  test("leaves the app's service worker as it is, and takes one that the app gives", async () => {
     const scopes = () =>
       page.evaluate(async () => {
         const registrations = await navigator.serviceWorker.getRegistrations();
@@ -180,8 +173,7 @@ test.skipIf(!hasBrowser)(
     ];
     expect(await scopes()).toEqual(expected);
     const result = await page.evaluate(async () => {
-      const path = '/client.js';
-      const { subscribeToPush } = await import(path);
+      const { subscribeToPush } = Reflect.get(window, 'client');
       const registerPushSubscription = { pushSubscription: { id: 'subscription-1' } };
       const request = async () => ({ pushPublicKey: 'the-key', registerPushSubscription });
       // A worker that never becomes ready for this page is not waited for.
@@ -190,15 +182,11 @@ test.skipIf(!hasBrowser)(
     });
     expect(result).toBe('subscribed');
     expect(await scopes()).toEqual(expected);
-  },
-);
+  });
 
-test.skipIf(!hasBrowser)(
-  'asks for the permission only if the gateway has a key, and registers nothing without',
-  async () => {
+  test('asks for the permission only if the gateway has a key, and registers nothing without', async () => {
     const results = await page.evaluate(async () => {
-      const path = '/client.js';
-      const { subscribeToPush } = await import(path);
+      const { subscribeToPush } = Reflect.get(window, 'client');
       let questions = 0;
       Notification.requestPermission = async () => {
         questions += 1;
@@ -213,12 +201,9 @@ test.skipIf(!hasBrowser)(
       ];
     });
     expect(results).toEqual([['notConfigured', 0], 'denied', 1]);
-  },
-);
+  });
 
-test.skipIf(!hasBrowser)(
-  'shows each notification once, and its URL in a page that listens to clicks or in another one',
-  async () => {
+  test('shows each notification once, and its URL in a page that listens to clicks or in another one', async () => {
     await deliver(formatPayload(message).toString());
     await deliver(formatPayload({ ...message, details: null }).toString());
     const { notificationId: tag, title, request, url } = message;
@@ -246,40 +231,37 @@ test.skipIf(!hasBrowser)(
     await deliver(formatPayload(message).toString());
     await eventually(async () => expect(await listShown()).toHaveLength(1));
     await page.evaluate(async () => {
-      const path = '/client.js';
-      const { onPushClick } = await import(path);
+      const { onPushClick } = Reflect.get(window, 'client');
       onPushClick((clicked: unknown) => Object.assign(window, { clicked }));
     });
     expect(await click()).toBe('focuses a page');
     expect(await page.evaluate(() => Reflect.get(window, 'clicked'))).toEqual({ notificationId: tag, url });
-  },
-);
-
-test.skipIf(!hasBrowser)('ends the subscription in the browser and at the gateway, once', async () => {
-  const removed = await page.evaluate(async () => {
-    const path = '/client.js';
-    const { unsubscribeFromPush } = await import(path);
-    const requests: unknown[] = [];
-    const request = async (_document: unknown, variables: object) => void requests.push(variables);
-    await unsubscribeFromPush({ request });
-    await unsubscribeFromPush({ request });
-    return requests;
   });
-  expect(removed).toEqual([{ input: { id: 'subscription-1' } }]);
-});
 
-test.skipIf(!hasBrowser)('ends the subscription when the user signs out, with the last token', async () => {
-  await page.evaluate(async () => {
-    const path = '/client.js';
-    const { createInbox, subscribeToPush } = await import(path);
-    Notification.requestPermission = async () => 'granted';
-    const inbox = createInbox({ url: '/graphql', getToken: () => 'last' });
-    await subscribeToPush(inbox);
-    await inbox.signOut();
+  test('ends the subscription in the browser and at the gateway, once', async () => {
+    const removed = await page.evaluate(async () => {
+      const { unsubscribeFromPush } = Reflect.get(window, 'client');
+      const requests: unknown[] = [];
+      const request = async (_document: unknown, variables: object) => void requests.push(variables);
+      await unsubscribeFromPush({ request });
+      await unsubscribeFromPush({ request });
+      return requests;
+    });
+    expect(removed).toEqual([{ input: { id: 'subscription-1' } }]);
   });
-  expect(received).toEqual([
-    ['Bearer last', 'PushPublicKey', undefined],
-    ['Bearer last', 'RegisterPush', undefined],
-    ['Bearer last', 'RemovePush', 'subscription-2'],
-  ]);
+
+  test('ends the subscription when the user signs out, with the last token', async () => {
+    await page.evaluate(async () => {
+      const { createInbox, subscribeToPush } = Reflect.get(window, 'client');
+      Notification.requestPermission = async () => 'granted';
+      const inbox = createInbox({ url: '/graphql', getToken: () => 'last' });
+      await subscribeToPush(inbox);
+      await inbox.signOut();
+    });
+    expect(received).toEqual([
+      ['Bearer last', 'PushPublicKey', undefined],
+      ['Bearer last', 'RegisterPush', undefined],
+      ['Bearer last', 'RemovePush', 'subscription-2'],
+    ]);
+  });
 });
