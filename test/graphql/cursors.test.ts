@@ -16,22 +16,19 @@ const position = fc.record({
   id: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }).filter(isId),
 });
 
-test('parsing a formatted cursor returns the original', async () => {
+test('a cursor is URL-safe, and parsing it returns the position', async () => {
   const edges = [
     { createdAt: toTime(earliest), id: '\u{1F600}'.repeat(255) },
     { createdAt: toTime(latest), id: '"],[' },
   ];
   await fc.assert(
     fc.asyncProperty(position, async (position) => {
+      expect(formatPosition(position)).toMatch(/^[\w-]+$/);
       expect(await requestPage({ after: formatPosition(position) })).toMatchObject({ after: position });
       expect(await requestPage({ before: formatPosition(position) })).toMatchObject({ before: position });
     }),
     { examples: edges.map((edge) => [edge]) },
   );
-});
-
-test('a cursor contains only URL-safe characters', () => {
-  fc.assert(fc.property(position, (position) => /^[\w-]+$/.test(formatPosition(position))));
 });
 
 const encode = (text: string) => Buffer.from(text).toString('base64url');

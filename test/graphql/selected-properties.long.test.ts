@@ -11,8 +11,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import { schema } from '../../src/schema.ts';
 import { useGateway } from '../support/gateway.ts';
-import { dismiss } from '../support/inbox.ts';
-import { asMember, asPlatform, publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
+import { publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
+import { acknowledge, answer } from '../support/requests.ts';
 import { recordStatementsWith } from '../support/statements.ts';
 
 /* A list reads only the selected properties from the database. The result must not depend on that. */
@@ -33,33 +33,13 @@ const payloads = {
 };
 
 const answers = [
-  { kind: 'plan_requested', answer: { plan: { decision: 'REQUEST_CHANGES', feedback: 'Smaller' } } },
-  { kind: 'question_requested', answer: { questions: [{ index: 0, options: [0], other: 'Both' }] } },
-  { kind: 'task_response_ready', answer: { reply: { text: 'Yes' } } },
+  ['plan_requested', { plan: { decision: 'REQUEST_CHANGES', feedback: 'Smaller' } }],
+  ['question_requested', { questions: [{ index: 0, options: [0], other: 'Both' }] }],
+  ['task_response_ready', { reply: { text: 'Yes' } }],
 ] as const;
 
-/** Publishes a request with a default, answers it, and acknowledges the answer. */
-async function publishAnswered(kind: (typeof answers)[number]['kind'], answer: object): Promise<void> {
-  const { id } = await publish(gateway, 'alice', kind, {
-    task: { id: `answered-${kind}`, projectId: 'project' },
-    payload: payloads[kind],
-    expiresInSeconds: 600,
-    onExpiry: answer,
-  });
-  await asMember(
-    gateway,
-    'alice',
-    'mutation ($input: AnswerNotificationInput!) { answerNotification(input: $input) { __typename } }',
-    { input: { id, answerId: id, ...answer } },
-  );
-  await asPlatform(
-    gateway,
-    'mutation ($input: AcknowledgeAnswerInput!) { acknowledgeAnswer(input: $input) { __typename } }',
-    { input: { userId: 'alice', notificationId: id, outcome: 'ACCEPTED', message: 'Thanks' } },
-  );
-}
-
 const gateway = useGateway();
+const alice = gateway.as('alice');
 beforeAll(async () => {
   for (const kind of notificationKinds) {
     const { id } = await publish(gateway, 'alice', kind, {
@@ -71,9 +51,14 @@ beforeAll(async () => {
       prUrl: 'https://git.example.com/pulls/1',
     });
     await resolve(gateway, 'alice', kind);
-    await dismiss(gateway, 'alice', [id]);
+    await alice.dismiss({ id });
   }
-  for (const { kind, answer } of answers) await publishAnswered(kind, answer);
+  for (const [kind, given] of answers) {
+    const request = { payload: payloads[kind], expiresInSeconds: 600, onExpiry: given };
+    const { id } = await publish(gateway, 'alice', kind, request);
+    await answer(gateway, 'alice', { id, ...given });
+    await acknowledge(gateway, 'alice', id, 'ACCEPTED', 'Thanks');
+  }
   const hardware = { cpuKind: 'shared', cpus: 2, memoryMb: 4096, volumeSizeGb: 20, gpuKind: 'l4' };
   const whole = {
     hardware,
@@ -150,21 +135,14 @@ async function ask(list: string, selections: readonly Selection[]): Promise<obje
     const some = selections.slice(first, first + LISTS_PER_DOCUMENT);
     const lists = some.map(({ fields }, index) => `list${index}: ${list}(first: 10) { ${fields} }`);
     const fragments = some.map(({ fragments = '' }) => fragments);
-    const data: Record<string, object> = await asMember(
-      gateway,
-      'alice',
-      `{ ${lists.join(' ')} } ${fragments.join(' ')}`,
-    );
-    results.push(...Object.values(data));
+    results.push(...Object.values<object>(await alice.run(`{ ${lists.join(' ')} } ${fragments.join(' ')}`)));
   }
   return results;
 }
 
 /** Returns the result of selecting all fields, for which all properties are read. */
-async function all(list: string, leaves: readonly string[]) {
-  const data = await asMember(gateway, 'alice', `{ ${list}(first: 10) { ${join(leaves)} } }`);
-  return data[list];
-}
+const all = async (list: string, leaves: readonly string[]) =>
+  (await alice.run(`{ ${list}(first: 10) { ${join(leaves)} } }`))[list];
 
 describe.each(connections)('$list', ({ list, connection, leaves }) => {
   test('returns the same value for a field selected alone and together with all others', async () => {

@@ -1,26 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   type AccountCursor,
   canResume,
   formatAccountCursor,
   parseAccountCursor,
 } from '../../src/account-events/account-events.ts';
+import { refused } from '../support/as.ts';
 import { renewEpochOf } from '../support/database.ts';
-import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
-import { dismiss } from '../support/inbox.ts';
+import { useGateway } from '../support/gateway.ts';
 import { deleteUser, publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
-import { openStream, type SseStream, subscribe } from '../support/sse.ts';
-import { member, platform, signToken } from '../support/tokens.ts';
+import type { SseStream } from '../support/sse.ts';
+import { platform, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
 /** A second gateway on the same database. */
-let second: TestGateway;
-beforeAll(async () => {
-  second = await startTestGateway({}, gateway.database);
-});
-afterAll(() => second.close());
+const second = useGateway({}, gateway);
+const { as } = gateway;
 
 const SUBSCRIPTION = `subscription ($after: String, $types: [AccountEventType!]) {
   accountEvents(after: $after, types: $types) { cursor content {
@@ -35,8 +32,7 @@ const SUBSCRIPTION = `subscription ($after: String, $types: [AccountEventType!])
 
 type Options = { after?: string; types?: string[] };
 
-const open = async (user: string, options: Options = {}, at = gateway) =>
-  openStream(at, SUBSCRIPTION, options, { token: await member(user) });
+const open = (user: string, options: Options = {}, at = gateway) => at.as(user).follow(SUBSCRIPTION, options);
 
 async function take(stream: SseStream) {
   const { data, errors } = await stream.take();
@@ -51,6 +47,10 @@ async function takeContents(stream: SseStream, count: number) {
   return contents;
 }
 
+/** Expects these events next, in this order. */
+const expectNext = async (stream: SseStream, ...contents: object[]) =>
+  expect(await takeContents(stream, contents.length)).toEqual(contents);
+
 const start = (resumed: boolean) => ({ __typename: 'StreamStart', resumed });
 const notification = (id: string, status: string, type: string) => ({
   __typename: 'NotificationEvent',
@@ -59,10 +59,10 @@ const notification = (id: string, status: string, type: string) => ({
 });
 const counts = (total: number, openRequests = 0) =>
   expect.objectContaining({ __typename: 'NotificationCounts', total, openRequests });
-const workspace = (id: string, status: string) => ({
+const workspace = (id: string, status?: string) => ({
   __typename: 'WorkspaceEvent',
   workspaceId: id,
-  workspace: { id, status },
+  workspace: status === undefined ? null : { id, status },
 });
 const editor = (type: string) => ({ __typename: 'EditorAuthEvent', editorAuth: { auth: { type } } });
 
@@ -71,34 +71,27 @@ const sort = (contents: object[]) =>
   contents.toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
 
 const connectEditor = (user: string) =>
-  gateway.as(user).connectEditor({ accessToken: 'access-secret', refreshToken: 'refresh-secret' });
+  as(user).connectEditor({ accessToken: 'access-secret', refreshToken: 'refresh-secret' });
 const removeWorkspace = (userId: string, id: string) =>
-  gateway
-    .as(platform)
-    .deleteWorkspace({ userId, id, deletedAt: new Date(Date.now() + 60_000).toISOString() });
+  as(platform).deleteWorkspace({ userId, id, deletedAt: new Date(Date.now() + 60_000).toISOString() });
 
 test('delivers changes of notifications, counts, workspaces and the editor in one stream', async () => {
   const user = randomUUID();
   const before = await publish(gateway, user, 'task_failed');
   const stream = await open(user);
-  expect(await takeContents(stream, 1)).toEqual([start(false)]);
+  await expectNext(stream, start(false));
 
   const { id } = await publish(gateway, user, 'plan_requested');
-  expect(await takeContents(stream, 2)).toEqual([notification(id, 'ACTIVE', 'CREATED'), counts(2, 1)]);
-  await dismiss(gateway, user, [before.id]);
-  expect(await takeContents(stream, 2)).toEqual([
-    notification(before.id, 'DISMISSED', 'DISMISSED'),
-    counts(1, 1),
-  ]);
+  await expectNext(stream, notification(id, 'ACTIVE', 'CREATED'), counts(2, 1));
+  await as(user).dismiss({ id: before.id });
+  await expectNext(stream, notification(before.id, 'DISMISSED', 'DISMISSED'), counts(1, 1));
   const input = workspaceInput();
   await putWorkspaces(gateway, user, [input]);
-  expect(await takeContents(stream, 1)).toEqual([workspace(input.id, 'RUNNING')]);
+  await expectNext(stream, workspace(input.id, 'RUNNING'));
   await connectEditor(user);
-  expect(await takeContents(stream, 1)).toEqual([editor('SUBSCRIPTION')]);
+  await expectNext(stream, editor('SUBSCRIPTION'));
   await removeWorkspace(user, input.id);
-  expect(await takeContents(stream, 1)).toEqual([
-    { __typename: 'WorkspaceEvent', workspaceId: input.id, workspace: null },
-  ]);
+  await expectNext(stream, workspace(input.id));
   stream.close();
 });
 
@@ -130,7 +123,7 @@ test('resumes all types after any event, on another gateway', async () => {
       notification(asked.id, 'ACTIVE', 'CREATED'),
       { __typename: 'NotificationCounts', total: 2, openRequests: 1 },
       workspace(kept.id, 'STOPPED'),
-      { __typename: 'WorkspaceEvent', workspaceId: deleted.id, workspace: null },
+      workspace(deleted.id),
       editor('SUBSCRIPTION'),
     ]),
   );
@@ -145,7 +138,7 @@ test('resumes all types after any event, on another gateway', async () => {
   }
   const last = await open(user, { after: missed.at(-1)?.cursor ?? '' });
   const { id } = await publish(gateway, user, 'task_failed');
-  expect(await takeContents(last, 2)).toEqual([start(true), notification(id, 'ACTIVE', 'CREATED')]);
+  await expectNext(last, start(true), notification(id, 'ACTIVE', 'CREATED'));
   last.close();
 });
 
@@ -154,15 +147,11 @@ test('a stream before the first change of a user resumes from its cursor', async
   const stream = await open(user);
   const { cursor } = await take(stream);
   const { id } = await publish(gateway, user, 'task_failed');
-  expect(await takeContents(stream, 2)).toEqual([notification(id, 'ACTIVE', 'CREATED'), counts(1)]);
+  await expectNext(stream, notification(id, 'ACTIVE', 'CREATED'), counts(1));
   stream.close();
 
   const resumed = await open(user, { after: cursor });
-  expect(await takeContents(resumed, 3)).toEqual([
-    start(true),
-    notification(id, 'ACTIVE', 'CREATED'),
-    counts(1),
-  ]);
+  await expectNext(resumed, start(true), notification(id, 'ACTIVE', 'CREATED'), counts(1));
   resumed.close();
 });
 
@@ -179,18 +168,14 @@ describe('types', () => {
     stream.close();
 
     const all = await open(user, { after: event.cursor });
-    expect(await takeContents(all, 3)).toEqual([
-      start(true),
-      notification(id, 'ACTIVE', 'CREATED'),
-      workspace(input.id, 'RUNNING'),
-    ]);
+    await expectNext(all, start(true), notification(id, 'ACTIVE', 'CREATED'), workspace(input.id, 'RUNNING'));
     all.close();
   });
 
   test('may be none: the stream begins and delivers nothing', async () => {
     const user = randomUUID();
     const stream = await open(user, { types: [] });
-    expect(await takeContents(stream, 1)).toEqual([start(false)]);
+    await expectNext(stream, start(false));
     await publish(gateway, user);
     await deleteUser(gateway, user);
     expect(await stream.ended).toBe('complete');
@@ -199,61 +184,39 @@ describe('types', () => {
 
   test('without membership, the editor is left out, and refused if it is named', async () => {
     const user = randomUUID();
-    const token = await signToken({ sub: user });
-    const stream = await openStream(gateway, SUBSCRIPTION, {}, { token });
+    const single = as(() => signToken({ sub: user }));
+    const stream = await single.follow(SUBSCRIPTION);
     await take(stream);
     await connectEditor(user);
     const { id } = await publish(gateway, user, 'task_failed');
-    expect(await takeContents(stream, 1)).toEqual([notification(id, 'ACTIVE', 'CREATED')]);
+    await expectNext(stream, notification(id, 'ACTIVE', 'CREATED'));
     stream.close();
 
-    const refused = await subscribe(gateway, SUBSCRIPTION, { types: ['COUNTS', 'EDITOR_AUTH'] }, { token });
-    expect(refused.errors).toMatchObject([{ extensions: { code: 'ORG_MEMBERSHIP_REQUIRED' } }]);
+    const { errors } = await single.subscribe(SUBSCRIPTION, { types: ['COUNTS', 'EDITOR_AUTH'] });
+    expect(errors).toMatchObject([{ extensions: { code: 'ORG_MEMBERSHIP_REQUIRED' } }]);
   });
 });
 
-describe('a cursor that cannot be resumed begins a stream now, and says so', () => {
-  test('after the user was deleted', async () => {
-    const user = randomUUID();
-    await publish(gateway, user);
-    const stream = await open(user);
-    const { cursor } = await take(stream);
-    await deleteUser(gateway, user);
-    expect(await stream.ended).toBe('complete');
-    await publish(gateway, user);
+test.each<[when: string, change?: (user: string) => Promise<unknown>]>([
+  ['after the user was deleted', (user) => deleteUser(gateway, user)],
+  ['after the epoch of the database was renewed', () => renewEpochOf(gateway.database)],
+  ['if it is ahead of the latest change'],
+])('a cursor that cannot be resumed begins a stream now, and says so: %s', async (_when, change) => {
+  const user = randomUUID();
+  await publish(gateway, user);
+  const stream = await open(user);
+  const { epoch, seen } = parseAccountCursor((await take(stream)).cursor);
+  await change?.(user);
+  if (change) await publish(gateway, user);
+  else stream.close();
+  expect(await stream.ended).toBe(change ? 'complete' : 'cut');
 
-    const later = await open(user, { after: cursor });
-    expect(await takeContents(later, 1)).toEqual([start(false)]);
-    const { id } = await publish(gateway, user, 'task_failed');
-    expect(await takeContents(later, 1)).toEqual([notification(id, 'ACTIVE', 'CREATED')]);
-    later.close();
-  });
-
-  test('after the epoch of the database was renewed', async () => {
-    const user = randomUUID();
-    await publish(gateway, user);
-    const stream = await open(user);
-    const { cursor } = await take(stream);
-    await renewEpochOf(gateway.database);
-    await publish(gateway, user);
-    expect(await stream.ended).toBe('complete');
-
-    const later = await open(user, { after: cursor });
-    expect(await takeContents(later, 1)).toEqual([start(false)]);
-    later.close();
-  });
-
-  test('if it is ahead of the latest change', async () => {
-    const user = randomUUID();
-    await publish(gateway, user);
-    const stream = await open(user);
-    const { epoch, seen } = parseAccountCursor((await take(stream)).cursor);
-    stream.close();
-    const after = formatAccountCursor({ epoch, seen: { ...seen, workspaces: 9 } });
-    const later = await open(user, { after });
-    expect(await takeContents(later, 1)).toEqual([start(false)]);
-    later.close();
-  });
+  const workspaces = change ? seen.workspaces : 9;
+  const later = await open(user, { after: formatAccountCursor({ epoch, seen: { ...seen, workspaces } }) });
+  await expectNext(later, start(false));
+  const { id } = await publish(gateway, user, 'task_failed');
+  await expectNext(later, notification(id, 'ACTIVE', 'CREATED'));
+  later.close();
 });
 
 test.each([
@@ -261,15 +224,9 @@ test.each([
   ['a cursor of notificationEvents', Buffer.from('["e",1]').toString('base64url')],
   ['a negative revision', Buffer.from('["e",1,-1,1,1]').toString('base64url')],
 ])('rejects %s as a cursor', async (_name, after) => {
-  const { errors } = await subscribe(gateway, SUBSCRIPTION, { after }, { token: await member('alice') });
-  expect(errors).toMatchObject([
-    {
-      extensions: {
-        code: 'VALIDATION_FAILED',
-        errors: [{ location: 'after', message: 'must be a cursor of `accountEvents`' }],
-      },
-    },
-  ]);
+  const { errors } = await as('alice').subscribe(SUBSCRIPTION, { after });
+  const refusal = refused('VALIDATION_FAILED', ['after', 'must be a cursor of `accountEvents`']);
+  expect(errors).toMatchObject([{ extensions: refusal }]);
 });
 
 test('a stream that is read slowly ends in the same state as the database', async () => {

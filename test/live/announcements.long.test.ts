@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { insertNotifications } from '../support/bulk-records.ts';
 import { type EditingProxy, startEditingProxy } from '../support/editing-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { settingsFor, startTestGateway, useGateway } from '../support/gateway.ts';
 import { changeNotifications, createInbox, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { startGatewayProcess } from '../support/process.ts';
@@ -15,26 +15,20 @@ import { type Announcements, recordAnnouncements } from './announcements.ts';
 
 const SWEEP_MS = 500;
 
-let database: TestDatabase;
-let gateway: TestGateway;
+const gateway = useGateway({ LIVE_SWEEP_MS: String(SWEEP_MS) });
 let announced: Announcements;
-let proxies: EditingProxy[];
+const proxies: EditingProxy[] = [];
 beforeAll(async () => {
-  proxies = [];
-  database = await createTestDatabase();
-  gateway = await startTestGateway({ LIVE_SWEEP_MS: String(SWEEP_MS) }, database);
-  announced = await recordAnnouncements(database);
+  announced = await recordAnnouncements(gateway.database);
 });
 afterAll(async () => {
   await announced.close();
-  await gateway.close();
   await Promise.all(proxies.map((proxy) => proxy.close()));
-  await database.drop();
 });
 
 /** Returns the database URL of a proxy that edits what the gateway sends. */
 async function startProxyUrl(edit: (text: string) => string | 'hold'): Promise<string> {
-  const url = new URL(database.url);
+  const url = new URL(gateway.database.url);
   const proxy = await startEditingProxy(Number(url.port), (sent) => {
     const text = sent.toString('latin1');
     const edited = edit(text);
@@ -49,31 +43,28 @@ async function startProxyUrl(edit: (text: string) => string | 'hold'): Promise<s
 test('an event is delayed but not lost if the gateway is killed between commit and announcement', async () => {
   // The gateway's announcements never reach PostgreSQL; everything else does.
   const url = await startProxyUrl((text) => (text.includes('pg_notify') ? 'hold' : text));
-  const killed = await startGatewayProcess({
-    ...settingsFor(database),
-    DATABASE_URL: url,
-    LOG_LEVEL: 'error',
-  });
+  const settings = settingsFor(gateway.database);
+  const killed = await startGatewayProcess({ ...settings, DATABASE_URL: url, LOG_LEVEL: 'error' });
   const inboxes = [createInbox('killed'), createInbox('killed')];
   await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
 
   for (let number = 0; number < 8; number += 1) await changeNotifications(killed, 'killed', number);
   await killed.stop('SIGKILL');
 
-  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) await inbox.expectToConverge(gateway.database);
   for (const inbox of inboxes) inbox.unsubscribe();
   expect(announced.changes().filter(([user]) => user === 'killed')).toEqual([]);
 });
 
 test('subscribers of other gateways miss nothing if the announcing session is repeatedly terminated', async () => {
-  const writer = await startTestGateway({}, database);
+  const writer = await startTestGateway({}, gateway.database);
   const inbox = createInbox('ended');
   await inbox.subscribe(gateway);
   let ended = 0;
   for (let number = 0; number < 30; number += 1) {
     await changeNotifications(writer, 'ended', number);
     if (number % 5 !== 2) continue;
-    const rows = await database.sql(
+    const rows = await gateway.database.sql(
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid() and query like 'begin; set local%'`,
     );
@@ -81,7 +72,7 @@ test('subscribers of other gateways miss nothing if the announcing session is re
   }
 
   expect(ended).toBeGreaterThan(3);
-  await inbox.expectToConverge(database);
+  await inbox.expectToConverge(gateway.database);
   inbox.unsubscribe();
   await writer.close();
 });
@@ -91,18 +82,15 @@ test('if announcements are not arriving, a gateway logs it once, stays ready, an
   const url = await startProxyUrl((text) => text.replace('listen account_changes', 'listen account_changed'));
   const unannounced = await startTestGateway(
     { DATABASE_URL: url, LIVE_SWEEP_MS: String(SWEEP_MS) },
-    database,
+    gateway.database,
   );
   const warnings = () =>
     unannounced.logLines().filter((line) => line.includes('announcements are not arriving'));
   await eventually(() => expect(warnings()).toHaveLength(1));
 
   const ready = await fetch(`${unannounced.address}/readyz`);
-  expect(ready.status).toBe(200);
-  expect(await ready.json()).toMatchObject({
-    status: 'ready',
-    checks: { live_events: 'announcements are not arriving' },
-  });
+  const checks = { live_events: 'announcements are not arriving' };
+  expect([ready.status, await ready.json()]).toMatchObject([200, { status: 'ready', checks }]);
   expect((await scrape(unannounced)).sum('gateway_listener_up')).toBe(0);
 
   const stream = await subscribeToNotifications(unannounced, 'unannounced');
@@ -131,16 +119,10 @@ test('reads the changes of many subscribers together', async () => {
   const streams = await Promise.all(users.map((user) => subscribeToNotifications(gateway, user)));
   const statements = await recordStatements(async () => {
     // Stored without an announcement.
-    await database.sql(
-      `with users as (
-         insert into user_revision (user_id, notifications) select unnest($1::text[]), 1 returning user_id)
-       insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                                 occurred_at, created_at, updated_at)
-       select user_id, 'n', 1, 'task_failed', 'active', 't', 'p', 'A title', '{"taskStatus":"errored"}',
-              now(), now(), now() from users`,
-      [users],
-    );
-    for (const stream of streams) expect((await nextEvent(stream)).notification.id).toBe('n');
+    for (const user of users) await insertNotifications(gateway.database, user, 1);
+    const revisions = 'insert into user_revision (user_id, notifications) select unnest($1::text[]), 1';
+    await gateway.database.sql(revisions, [users]);
+    for (const stream of streams) expect((await nextEvent(stream)).notification.id).toBe('n-1');
   });
 
   const isOfUsers = (value: unknown) => Array.isArray(value) && value.some((item) => users.includes(item));
@@ -154,6 +136,6 @@ test('reads the changes of many subscribers together', async () => {
 test('ends the streams of a deleted user even without an announcement', async () => {
   await publish(gateway, 'erased');
   const stream = await subscribeToNotifications(gateway, 'erased');
-  await database.sql(`delete from user_revision where user_id = 'erased'`);
+  await gateway.database.sql(`delete from user_revision where user_id = 'erased'`);
   expect(await vi.waitFor(() => stream.ended, { timeout: 10_000 })).toBe('complete');
 });

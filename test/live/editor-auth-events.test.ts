@@ -3,27 +3,24 @@ import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { credentialVersion } from '../support/records.ts';
-import { openStream, type SseStream } from '../support/sse.ts';
-import { member, platform } from '../support/tokens.ts';
+import type { SseStream } from '../support/sse.ts';
+import { platform } from '../support/tokens.ts';
 import { recordAnnouncements } from './announcements.ts';
 
 const gateway = useGateway();
 
-const pair = { accessToken: 'access-secret', refreshToken: 'refresh-secret' };
-const subscribe = async (user: string, at = gateway) =>
-  openStream(
-    at,
-    'subscription { editorAuthEvents { editorAuth { auth { type } needsReauth reauthReason } } }',
-    {},
-    {
-      token: await member(user),
-    },
-  );
-const store = (user: string) => gateway.as(user).connectEditor(pair);
-const remove = (user: string) => gateway.as(user).disconnectEditor();
+const { as } = gateway;
+
+const subscribe = (user: string, at = gateway) =>
+  at
+    .as(user)
+    .follow('subscription { editorAuthEvents { editorAuth { auth { type } needsReauth reauthReason } } }');
+const store = (user: string) =>
+  as(user).connectEditor({ accessToken: 'access-secret', refreshToken: 'refresh-secret' });
+const remove = (user: string) => as(user).disconnectEditor();
 const fail = async (userId: string) => {
   const version = await credentialVersion(gateway, userId);
-  await gateway.as(platform).reportEditorFailure({ userId, version, reason: 'TOKEN_REVOKED' });
+  await as(platform).reportEditorFailure({ userId, version, reason: 'TOKEN_REVOKED' });
 };
 
 async function readState(stream: SseStream) {
@@ -41,9 +38,7 @@ test('sends the current state first, then each change: stored, failed, refreshed
   await fail('flow');
   expect(await readState(stream)).toEqual(['SUBSCRIPTION', true, 'TOKEN_REVOKED']);
   const version = await credentialVersion(gateway, 'flow');
-  await gateway
-    .as(platform)
-    .refreshCredential({ userId: 'flow', version, accessToken: 'a', refreshToken: 'r' });
+  await as(platform).refreshCredential({ userId: 'flow', version, accessToken: 'a', refreshToken: 'r' });
   expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
   await remove('flow');
   expect(await readState(stream)).toEqual(['NONE', false, null]);

@@ -22,18 +22,12 @@ const state = (epoch: string, notifications: number) => ({
   editorAuth: 0,
 });
 
-test('parsing a formatted cursor returns the original', () => {
+test('a cursor is URL-safe, and parsing it returns the original', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
-      expect(parseEventCursor(formatEventCursor(cursor), [])).toEqual(cursor);
-    }),
-  );
-});
-
-test('a cursor contains only URL-safe characters', () => {
-  fc.assert(
-    fc.property(cursors, (cursor) => {
-      expect(formatEventCursor(cursor)).toMatch(/^[\w-]+$/);
+      const text = formatEventCursor(cursor);
+      expect(text).toMatch(/^[\w-]+$/);
+      expect(parseEventCursor(text, [])).toEqual(cursor);
     }),
   );
 });
@@ -45,6 +39,7 @@ const texts = fc.oneof(
   fc
     .array(fc.oneof(fc.double(), fc.integer()))
     .map((list) => Buffer.from(JSON.stringify(list)).toString('base64url')),
+  fc.constant(Buffer.from('[1767225600000,7]').toString('base64url')),
   cursors.map((cursor) => `${formatEventCursor(cursor)}=`),
   cursors.map((cursor) => ` ${formatEventCursor(cursor)}`),
 );
@@ -79,9 +74,4 @@ test('without any change the latest cursor is the first one', () => {
   expect(getLatestCursor(undefined)).toEqual({ epoch: '', revision: 0 });
   expect(resolveRevision({ epoch: 'a', revision: 7 }, undefined)).toBe(0);
   expect(getLatestCursor(state('a', 9))).toEqual({ epoch: 'a', revision: 9 });
-});
-
-test('rejects a cursor in the format used before epochs', () => {
-  const cursor = Buffer.from('[1767225600000,7]').toString('base64url');
-  expect(() => parseEventCursor(cursor, ['after'])).toThrow(ValidationError);
 });

@@ -1,49 +1,34 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { makeFolder, removeFolder } from '../support/folder.ts';
-import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { settingsFor, useGateway } from '../support/gateway.ts';
 import { changeNotifications, createInbox, currentCursor, type Inbox } from '../support/inbox.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { publish } from '../support/records.ts';
 
 /* Several gateways on one database. The first one is a process, so that it can be killed. */
 
-let folder: string;
-let database: TestDatabase;
-let settings: Record<string, string>;
+const settings = { LOG_LEVEL: 'error' };
+const second = useGateway(settings);
+const third = useGateway(settings, second);
 let first: GatewayProcess;
-let second: TestGateway;
-let third: TestGateway;
 /** A client of the first gateway. */
 let bob: Inbox;
 
+const startFirst = () => startGatewayProcess({ ...settingsFor(second.database), ...settings });
 beforeAll(async () => {
-  folder = await makeFolder();
-  database = await createTestDatabase();
-  settings = { ...settingsFor(database), DATA_DIR: folder, LOG_LEVEL: 'error' };
-  [first, second, third] = await Promise.all([
-    startGatewayProcess(settings),
-    startTestGateway(settings, database),
-    startTestGateway(settings, database),
-  ]);
+  first = await startFirst();
   bob = createInbox('bob', await currentCursor(first, 'bob'));
   await bob.subscribe(first);
   await publish(first, 'bob');
-  await bob.expectToConverge(database);
+  await bob.expectToConverge(second.database);
 });
-afterAll(async () => {
-  await first.stop('SIGKILL');
-  await Promise.all([second, third].map((gateway) => gateway.close()));
-  await database.drop();
-  await removeFolder(folder);
-});
+afterAll(() => first.stop('SIGKILL'));
 
 test('subscribers of all gateways receive changes of any gateway, and miss nothing if one is killed during a burst', async () => {
   const gateways = [first, second, third];
   const inboxes = gateways.map(() => createInbox('alice'));
   await Promise.all(inboxes.map((inbox, index) => inbox.subscribe(gateways[index] ?? first)));
   for (const gateway of gateways) await publish(gateway, 'alice');
-  await Promise.all(inboxes.map((inbox) => inbox.expectToConverge(database)));
+  await Promise.all(inboxes.map((inbox) => inbox.expectToConverge(second.database)));
 
   const [survivor = createInbox('alice')] = inboxes;
   let moved: Promise<unknown> = Promise.resolve();
@@ -61,7 +46,7 @@ test('subscribers of all gateways receive changes of any gateway, and miss nothi
   await Promise.all(burst);
   await moved;
 
-  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) await inbox.expectToConverge(second.database);
   for (const inbox of inboxes) inbox.unsubscribe();
 });
 
@@ -70,14 +55,14 @@ test('a disconnected client resumes with its cursor at any gateway, also after r
   bob.unsubscribe();
   for (let number = 0; number < 5; number += 1) await changeNotifications(second, 'bob', number);
   await bob.subscribe(second);
-  await bob.expectToConverge(database);
+  await bob.expectToConverge(second.database);
   bob.unsubscribe();
 
-  first = await startGatewayProcess(settings);
+  first = await startFirst();
   for (let number = 5; number < 10; number += 1) await changeNotifications(first, 'bob', number);
   await bob.subscribe(first);
 
-  await bob.expectToConverge(database);
+  await bob.expectToConverge(second.database);
   bob.unsubscribe();
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import {
   changeNotifications,
   createInbox,
@@ -14,31 +14,33 @@ import { deleteUser, publish } from '../support/records.ts';
 const TIMEOUT_MS = 300;
 
 /** Always reaches the database; all changes are made through it. */
-let writer: TestGateway;
+const writer = useGateway();
 let proxy: TestProxy;
 /** Reaches the database through the proxy; all clients subscribe here. */
 let gateway: TestGateway;
 beforeAll(async () => {
-  writer = await startTestGateway();
-  const url = new URL(writer.database.url);
-  proxy = await startProxy(Number(url.port));
-  url.port = String(proxy.port);
-  gateway = await startTestGateway(
-    { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) },
-    writer.database,
-  );
+  proxy = await startProxy(Number(new URL(writer.database.url).port));
+  gateway = await startBehindProxy();
 });
 afterEach(() => proxy.setState('open'));
 afterAll(async () => {
   await gateway.close();
   await proxy.close();
-  await writer.close();
 });
 
-/** Creates three subscribers that start without any events. */
+function startBehindProxy(): Promise<TestGateway> {
+  const url = new URL(writer.database.url);
+  url.port = String(proxy.port);
+  const settings = { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) };
+  return startTestGateway(settings, writer.database);
+}
+
+/** Opens three subscriptions, of which one has received an event. */
 async function subscribeInboxes(user: string): Promise<Inbox[]> {
   const inboxes = Array.from({ length: 3 }, () => createInbox(user));
   await Promise.all(inboxes.map((inbox) => eventually(() => inbox.subscribe(gateway))));
+  await publish(writer, user);
+  await eventually(() => expect(inboxes[0]?.revisions.length).toBeGreaterThan(0));
   return inboxes;
 }
 
@@ -46,9 +48,6 @@ async function expectAllToConverge(inboxes: readonly Inbox[]): Promise<void> {
   for (const inbox of inboxes) await inbox.expectToConverge(writer.database);
   for (const inbox of inboxes) inbox.unsubscribe();
 }
-
-const waitForEvents = (inboxes: readonly Inbox[], count: number) =>
-  eventually(() => expect(inboxes[0]?.revisions.length).toBeGreaterThan(count));
 
 /** Makes many changes in three concurrent sequences, and calls `disturb` during each third of them. */
 async function burst(user: string, disturb: () => Promise<unknown>): Promise<void> {
@@ -65,25 +64,27 @@ async function burst(user: string, disturb: () => Promise<unknown>): Promise<voi
 const subscribeWhenReachable = (target: TestGateway, user: string) =>
   eventually(() => subscribeToNotifications(target, user));
 
-const findSessions = (condition: string, action = 'pid') =>
-  writer.database.sql(
-    `select ${action} from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and ${condition}`,
-  );
 const listening = `(query ilike 'listen %' or query = 'select 1' or query like 'begin; set local%')`;
+
+/** Terminates sessions, and returns their number. */
+async function terminateSessions(condition: string): Promise<number> {
+  const rows = await writer.database.sql(
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and ${condition}`,
+  );
+  return rows.length;
+}
 
 test('subscribers miss nothing if the listening connection is repeatedly terminated during a burst', async () => {
   const inboxes = await subscribeInboxes('listening');
-  await publish(writer, 'listening');
-  await waitForEvents(inboxes, 0);
   let terminated = 0;
 
   await burst('listening', async () => {
-    const ended = await eventually(async () => {
-      const rows = await findSessions(listening, 'pg_terminate_backend(pid, 5000)');
-      expect(rows.length).toBeGreaterThan(0);
-      return rows;
+    terminated += await eventually(async () => {
+      const ended = await terminateSessions(listening);
+      expect(ended).toBeGreaterThan(0);
+      return ended;
     });
-    terminated += ended.length;
   });
 
   expect(terminated).toBeGreaterThanOrEqual(3);
@@ -92,11 +93,9 @@ test('subscribers miss nothing if the listening connection is repeatedly termina
 
 test('subscribers miss nothing if all sessions are terminated during a burst, as at a restart of PostgreSQL', async () => {
   const inboxes = await subscribeInboxes('restart');
-  await publish(writer, 'restart');
-  await waitForEvents(inboxes, 0);
   for (let number = 0; number < 12; number += 1) {
     const working = changeNotifications(writer, 'restart', number).catch(() => undefined);
-    if (number % 4 === 1) await findSessions('true', 'pg_terminate_backend(pid, 5000)');
+    if (number % 4 === 1) await terminateSessions('true');
     await working;
   }
   await eventually(() => publish(writer, 'restart'));
@@ -111,8 +110,6 @@ test.each([
   'subscribers miss nothing if the database %s during a burst and recovers',
   async (_what, state) => {
     const inboxes = await subscribeInboxes(state);
-    await publish(writer, state);
-    await waitForEvents(inboxes, 0);
 
     await burst(state, () => proxy.setState(state));
     await proxy.setState('open');
@@ -145,12 +142,7 @@ test('streams of users deleted while the gateway could not listen are ended afte
 });
 
 test('a gateway stops within the timeout while its database does not reply', async () => {
-  const url = new URL(writer.database.url);
-  url.port = String(proxy.port);
-  const stopping = await startTestGateway(
-    { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) },
-    writer.database,
-  );
+  const stopping = await startBehindProxy();
   const stream = await subscribeWhenReachable(stopping, 'stopping');
   await proxy.setState('stall');
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { useGateway } from '../support/gateway.ts';
-import { createInbox, currentCursor, dismiss, dismissBy, type Inbox } from '../support/inbox.ts';
+import { createInbox, currentCursor, dismissBy, type Inbox } from '../support/inbox.ts';
 import { type Kind, payloads, publish, resolve } from '../support/records.ts';
 
 const CLIENTS = 3;
@@ -10,21 +10,18 @@ const gateway = useGateway();
 
 const kinds = Object.keys(payloads) as Kind[];
 
+const task = fc.constantFrom('task-1', 'task-2');
+const kind = fc.constantFrom(...kinds);
+const client = fc.nat(CLIENTS - 1);
+
 /** A change of a user's notifications, or an action of one of the user's clients. */
 const operations = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      what: fc.constant('publish' as const),
-      task: fc.constantFrom('task-1', 'task-2'),
-      kind: fc.constantFrom(...kinds),
-    }),
-  },
-  fc.record({ what: fc.constant('resolve' as const), task: fc.constantFrom('task-1', 'task-2') }),
+  { weight: 5, arbitrary: fc.record({ what: fc.constant('publish' as const), task, kind }) },
+  fc.record({ what: fc.constant('resolve' as const), task }),
   fc.record({ what: fc.constant('dismiss' as const), which: fc.array(fc.nat(20), { maxLength: 3 }) }),
-  fc.record({ what: fc.constant('dismissSeen' as const), kind: fc.constantFrom(...kinds) }),
-  fc.record({ what: fc.constant('leave' as const), client: fc.nat(CLIENTS - 1) }),
-  fc.record({ what: fc.constant('follow' as const), client: fc.nat(CLIENTS - 1) }),
+  fc.record({ what: fc.constant('dismissSeen' as const), kind }),
+  fc.record({ what: fc.constant('leave' as const), client }),
+  fc.record({ what: fc.constant('follow' as const), client }),
 );
 type Operation = typeof operations extends fc.Arbitrary<infer Value> ? Value : never;
 type Session = { user: string; published: string[]; inboxes: readonly Inbox[] };
@@ -39,22 +36,17 @@ async function runOperation(operation: Operation, { user, published, inboxes }: 
     case 'resolve':
       await resolve(gateway, user, operation.task);
       break;
-    case 'dismiss':
-      await dismiss(
-        gateway,
-        user,
-        operation.which.map((number) => published[number] ?? 'unknown'),
-      );
+    case 'dismiss': {
+      const ids = operation.which.map((number) => published[number] ?? 'unknown');
+      await dismissBy(gateway, user, { ids });
       break;
-    case 'dismissSeen':
-      await dismissBy(gateway, user, {
-        filter: {
-          upTo: await currentCursor(gateway, user),
-          kinds: [operation.kind.toUpperCase()],
-          openRequests: true,
-        },
-      });
+    }
+    case 'dismissSeen': {
+      const upTo = await currentCursor(gateway, user);
+      const filter = { upTo, kinds: [operation.kind.toUpperCase()], openRequests: true };
+      await dismissBy(gateway, user, { filter });
       break;
+    }
     case 'leave':
       inboxes[operation.client]?.unsubscribe();
       break;

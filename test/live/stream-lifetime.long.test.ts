@@ -1,84 +1,78 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { publish } from '../support/records.ts';
-import { openStream, type SseStream, subscribe } from '../support/sse.ts';
-import { member, signToken } from '../support/tokens.ts';
+import type { SseStream } from '../support/sse.ts';
+import { platform, signToken } from '../support/tokens.ts';
 
 const PER_USER = 20;
 const query = 'subscription { notificationEvents { cursor } }';
 
 const gateway = useGateway();
+const { as } = gateway;
 /** Accepts two subscribers in total. */
-let limited: TestGateway;
-beforeAll(async () => {
-  limited = await startTestGateway({ MAX_SUBSCRIBERS: '2' }, gateway.database);
-});
-afterAll(() => limited.close());
+const limited = useGateway({ MAX_SUBSCRIBERS: '2' }, gateway);
 
 /** Subscribes a user as soon as a place is free. */
-function subscribeWhenFree(at: TestGateway, user: string): Promise<SseStream> {
-  return vi.waitFor(() => subscribeToNotifications(at, user), { timeout: 10_000, interval: 20 });
+const subscribeWhenFree = (at: TestGateway, user: string) =>
+  eventually(() => subscribeToNotifications(at, user));
+
+/** Expects that all places of the limited gateway become free. */
+async function expectFreePlaces(): Promise<void> {
+  const streams = [await subscribeWhenFree(limited, 'next'), await subscribeWhenFree(limited, 'next')];
+  for (const stream of streams) stream.close();
 }
 
 test('a subscription returns an event stream with heartbeats', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  const reply = await subscribe(gateway, query, {}, { token: await member('heart') });
+  const { headers, stream } = await as('heart').subscribe(query);
   vi.advanceTimersByTime(45_000);
   vi.useRealTimers();
 
-  expect(reply.headers.get('content-type')).toMatch(/^text\/event-stream/);
-  expect(reply.headers.get('cache-control')).toBe('no-store');
-  await eventually(() => expect(reply.stream?.heartbeats()).toBeGreaterThan(2));
-  expect(reply.stream?.results).toEqual([]);
-  reply.stream?.close();
+  expect(headers.get('content-type')).toMatch(/^text\/event-stream/);
+  expect(headers.get('cache-control')).toBe('no-store');
+  await eventually(() => expect(stream?.heartbeats()).toBeGreaterThan(2));
+  expect(stream?.results).toEqual([]);
+  stream?.close();
 });
 
 test('ends with UNAUTHENTICATED when the token expires, and not earlier', async () => {
   const exp = Math.ceil(Date.now() / 1000) + 1;
-  const stream = await openStream(gateway, query, {}, { token: await signToken({ sub: 'expiring', exp }) });
+  const stream = await as(() => signToken({ sub: 'expiring', exp })).follow(query);
 
   const { data, errors } = await stream.take();
 
   expect(Date.now()).toBeGreaterThanOrEqual(exp * 1000);
   expect(data ?? null).toBeNull();
-  expect(errors).toEqual([expect.objectContaining({ extensions: { code: 'UNAUTHENTICATED' } })]);
+  expect(errors).toMatchObject([{ extensions: { code: 'UNAUTHENTICATED' } }]);
   expect(await stream.ended).toBe('complete');
-  expect(gateway.logLines().join()).toContain(
-    '"reason":"the token has expired","msg":"authentication failed"',
-  );
+  const line = '"reason":"the token has expired","msg":"authentication failed"';
+  expect(gateway.logLines().join()).toContain(line);
 });
 
 test('accepts a token that expires in a thousand years', async () => {
   const exp = Math.floor(Date.now() / 1000) + 31_536_000_000;
-  const stream = await openStream(
-    gateway,
-    'subscription { notificationEvents { notification { ... on UserNotification { id } } } }',
-    {},
-    { token: await signToken({ sub: 'old', exp }) },
-  );
-  await publish(gateway, 'old', 'task_failed', { id: 'n' });
+  const stream = await as(() => signToken({ sub: 'old', exp })).follow(query);
+  await publish(gateway, 'old', 'task_failed');
 
-  expect((await nextEvent(stream)).notification.id).toBe('n');
+  expect(await nextEvent(stream)).toEqual({ cursor: expect.any(String) });
   stream.close();
 });
 
 test(`a user has at most ${PER_USER} subscriptions of any kind; the next one returns RATE_LIMITED until one is closed`, async () => {
-  const streams = await Promise.all(
-    Array.from({ length: PER_USER }, () => subscribeToNotifications(gateway, 'crowd')),
-  );
-  const token = await member('crowd');
+  const places = Array.from({ length: PER_USER }, () => subscribeToNotifications(gateway, 'crowd'));
+  const streams = await Promise.all(places);
 
   for (const document of [
     query,
     'subscription { workspaceEvents { workspaceId } }',
     'subscription { editorAuthEvents { editorAuth { needsReauth } } }',
   ]) {
-    const { status, headers, errors } = await subscribe(gateway, document, {}, { token });
+    const { status, headers, errors } = await as('crowd').subscribe(document);
     expect([status, headers.get('retry-after')]).toEqual([429, '10']);
     expect(errors[0]?.message).toBe('Too many open streams. Try again in 10 s.');
     expect(errors[0]?.extensions).toEqual({ code: 'RATE_LIMITED', retryAfter: 10 });
@@ -91,15 +85,14 @@ test(`a user has at most ${PER_USER} subscriptions of any kind; the next one ret
 });
 
 test("subscriptions to another user's records count against the subscriber's limit", async () => {
-  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const dashboard = as(() => platform('platform:read'));
   const watching = 'subscription { notificationEvents(userId: "watched") { cursor } }';
-  const open = () => subscribe(gateway, watching, {}, { token });
-  const replies = await Promise.all(Array.from({ length: PER_USER }, open));
-  expect(replies.map(({ status }) => status)).toEqual(Array(PER_USER).fill(200));
+  const places = Array.from({ length: PER_USER }, () => dashboard.follow(watching));
+  const streams: SseStream[] = await Promise.all(places);
 
-  expect((await open()).status).toBe(429);
+  expect((await dashboard.subscribe(watching)).status).toBe(429);
   (await subscribeToNotifications(gateway, 'watched')).close();
-  for (const { stream } of replies) stream?.close();
+  for (const stream of streams) stream.close();
 });
 
 test('MAX_SUBSCRIBERS limits subscriptions of all users, and a disconnected client frees a slot', async () => {
@@ -114,17 +107,13 @@ test('MAX_SUBSCRIBERS limits subscriptions of all users, and a disconnected clie
 });
 
 test('a rejected subscription uses no slot', async () => {
+  const unscoped = limited.as(() => signToken({ sub: 'rejected', scope: '' }));
   for (let count = 0; count < 5; count += 1) {
-    const after = 'subscription { notificationEvents(after: "x") { cursor } }';
-    expect((await subscribe(limited, after, {}, { token: await member('rejected') })).status).toBe(400);
-    const unscoped = await signToken({ sub: 'rejected', scope: '' });
-    expect((await subscribe(limited, query, {}, { token: unscoped })).status).toBe(403);
+    const invalid = 'subscription { notificationEvents(after: "x") { cursor } }';
+    expect((await limited.as('rejected').subscribe(invalid)).status).toBe(400);
+    expect((await unscoped.subscribe(query)).status).toBe(403);
   }
-  const streams = [
-    await subscribeWhenFree(limited, 'rejected'),
-    await subscribeWhenFree(limited, 'rejected'),
-  ];
-  for (const stream of streams) stream.close();
+  await expectFreePlaces();
 });
 
 test('a client that disconnects before its subscription starts frees a slot', async () => {
@@ -133,11 +122,9 @@ test('a client that disconnects before its subscription starts frees a slot', as
   const locker = new pg.Client({ connectionString: gateway.database.url });
   await locker.connect();
   try {
-    await locker.query('begin');
-    await locker.query('lock table user_revision');
+    await locker.query('begin; lock table user_revision');
     const leaving = new AbortController();
-    const token = await member('disconnecting');
-    const opening = [0, 1].map(() => subscribe(limited, query, {}, { token, signal: leaving.signal }));
+    const opening = [0, 1].map(() => limited.as('leaving').subscribe(query, {}, { signal: leaving.signal }));
     await eventually(async () => {
       expect(await places()).toBe(2);
       expect(await waitingSessions(gateway.database)).toBeGreaterThan(0);
@@ -148,8 +135,7 @@ test('a client that disconnects before its subscription starts frees a slot', as
   } finally {
     await locker.end();
   }
-  const streams = [await subscribeWhenFree(limited, 'next'), await subscribeWhenFree(limited, 'next')];
-  for (const stream of streams) stream.close();
+  await expectFreePlaces();
 });
 
 test('a gateway that shuts down ends its subscriptions immediately with GOING_AWAY', async () => {
@@ -158,18 +144,9 @@ test('a gateway that shuts down ends its subscriptions immediately with GOING_AW
 
   await stopping.close();
 
-  expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(Array(3).fill('complete'));
-  for (const { results } of streams) {
-    expect(results.map(({ data, errors }) => [data, errors])).toEqual([
-      [
-        undefined,
-        [
-          expect.objectContaining({
-            message: 'The gateway is shutting down. Subscribe again.',
-            extensions: { code: 'GOING_AWAY' },
-          }),
-        ],
-      ],
-    ]);
+  for (const { ended, results } of streams) {
+    expect(await ended).toBe('complete');
+    const message = 'The gateway is shutting down. Subscribe again.';
+    expect(results).toMatchObject([{ errors: [{ message, extensions: { code: 'GOING_AWAY' } }] }]);
   }
 });

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type Database, openDatabase } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
 import { Pipeline } from '../../src/database/pipeline.ts';
 import { GoingAwayError } from '../../src/errors/gateway-errors.ts';
-import { type Change, createHub, type Hub } from '../../src/live/hub.ts';
+import { createHub } from '../../src/live/hub.ts';
 import { type Source, SourceReader } from '../../src/live/source.ts';
 import { openStream } from '../../src/live/stream.ts';
 import { createLog } from '../../src/log.ts';
 import { createNotificationSource } from '../../src/notifications/notification-events.ts';
 import { findRevisions } from '../../src/revisions/revisions.ts';
 import { insertNotifications } from '../support/bulk-records.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 
 /*
  * Tests of the stream between announcements and a client in situations that a client cannot create: announcements
@@ -18,167 +18,131 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase;
 let opened: Database;
-let hub: Hub;
+let close: () => Promise<void>;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  opened = await openDatabase({ url: database.url, poolSize: 2, timeoutMs: 5000 });
-  hub = createHub(20);
+  ({ database, opened, close } = await openTestDatabase(2));
 });
-afterAll(async () => {
-  await opened.close();
-  await database.drop();
-});
+afterAll(() => close());
 
-const silent = createLog('silent', { write: () => undefined });
+const hub = createHub(20);
+const log = createLog('silent', { write: () => undefined });
 
 type Item = { value: number; revision: number };
+type Read = Source<Item>['read'];
 
-/** Creates a user with a list of changes; the first one has revision 1. */
-async function startList(userId: string, list: number[] = []) {
-  await database.sql('insert into user_revision (user_id, notifications) values ($1, $2)', [
-    userId,
-    list.length,
-  ]);
+/** Opens a stream of a user's list of changes, of which the first has revision 1. */
+async function openList(userId: string, list: number[] = [], { of = hub, wrap = (read: Read) => read } = {}) {
   let reads = 0;
-  const read: Source<Item>['read'] = async (after) => {
+  const read: Read = async (after) => {
     reads += 1;
     const events = list.slice(after).map((value, i) => ({ value, revision: after + i + 1 }));
     return { events, seen: list.length };
   };
-  const source: Source<Item> = { topic: 'notifications', getStartRevision: () => 0, read };
-  const viewer = {
-    userId,
-    scopes: new Set<never>(),
-    isMember: true,
-    expiresAt: Date.now() + 3_600_000,
-    signedBy: '',
+  /** Stores changes without announcing them. */
+  const store = (...values: number[]) => {
+    list.push(...values);
+    return database.sql(
+      `insert into user_revision (user_id, notifications) values ($1, $2)
+       on conflict (user_id) do update set notifications = excluded.notifications`,
+      [userId, list.length],
+    );
   };
-  const change: Change = { user: userId, topic: 'notifications', revision: list.length };
+  await store();
+  const viewer = { userId, scopes: new Set<never>(), isMember: true, expiresAt: Infinity, signedBy: '' };
+  const source: Source<Item> = { topic: 'notifications', getStartRevision: () => 0, read: wrap(read) };
+  const reader = new SourceReader(opened, {
+    userId,
+    sources: [source],
+    start: () => ({ seen: [0], first: [] }),
+    deliver: ({ value }) => value,
+  });
   return {
-    source,
+    stream: await openStream({ viewer, hub: of, log, onLeave: () => undefined }, reader),
     reads: () => reads,
-    open: (own: Partial<Source<Item>> = {}, of = hub) =>
-      openStream(
-        { viewer, hub: of, log: silent, onLeave: () => undefined },
-        new SourceReader(opened, {
-          userId,
-          sources: [{ ...source, ...own }],
-          start: () => ({ seen: [0], first: [] }),
-          deliver: ({ value }) => value,
-        }),
-      ),
     store,
     /** Stores changes and announces each. */
     async commit(...values: number[]) {
+      const before = list.length;
       await store(...values);
-      for (const [index] of values.entries()) {
-        hub.wake({ ...change, revision: list.length - values.length + index + 1 });
-      }
+      for (const [index] of values.entries())
+        hub.wake({ user: userId, topic: 'notifications', revision: before + index + 1 });
     },
   };
-
-  /** Stores changes without announcing them. */
-  async function store(...values: number[]) {
-    list.push(...values);
-    await database.sql('update user_revision set notifications = $2 where user_id = $1', [
-      userId,
-      list.length,
-    ]);
-  }
 }
 
 test('reads a change that is announced during a read next', async () => {
-  const list = await startList('meanwhile', [1]);
-  const stream = await list.open({
-    async read(after, state) {
-      const batch = await list.source.read(after, state);
+  const list = await openList('meanwhile', [1], {
+    wrap: (read) => async (after, state) => {
+      const batch = await read(after, state);
       if (after === 0) await list.commit(2);
       return batch;
     },
   });
-
-  expect([(await stream.next()).value, (await stream.next()).value]).toEqual([1, 2]);
-  await stream.return?.();
+  expect([(await list.stream.next()).value, (await list.stream.next()).value]).toEqual([1, 2]);
+  await list.stream.return?.();
 });
 
-test('concurrent callers receive successive events', async () => {
-  const list = await startList('turns', [1]);
-  const stream = await list.open();
-  const asked = [stream.next(), stream.next(), stream.next()];
+test('concurrent callers receive successive events, or the end when the client disconnects', async () => {
+  const { stream, commit } = await openList('turns', [1]);
+  const asked = Array.from({ length: 5 }, () => stream.next());
   await asked[0];
-  await list.commit(2, 3);
-
-  expect((await Promise.all(asked)).map(({ value }) => value)).toEqual([1, 2, 3]);
-  await stream.return?.();
-});
-
-test('resolves waiting callers and frees a slot when the client disconnects', async () => {
-  const list = await startList('leaving');
-  const stream = await list.open();
-  const waiting = [stream.next(), stream.next()];
+  await commit(2, 3);
+  expect((await Promise.all(asked.slice(0, 3))).map(({ value }) => value)).toEqual([1, 2, 3]);
   expect(hub.size).toBe(1);
 
   await stream.return?.();
-
-  expect(await Promise.all(waiting)).toEqual(Array(2).fill({ done: true, value: undefined }));
+  expect(await Promise.all(asked.slice(3))).toEqual(Array(2).fill({ done: true, value: undefined }));
   expect(hub.size).toBe(0);
 });
 
 test('reads nothing until an event is requested, however much is announced', async () => {
-  const list = await startList('unasked');
-  const stream = await list.open();
-  await list.commit(...Array.from({ length: 1000 }, (_, number) => number));
-  expect(list.reads()).toBe(0);
+  const { stream, reads, commit } = await openList('unasked');
+  await commit(...Array.from({ length: 1000 }, (_, number) => number));
+  expect(reads()).toBe(0);
 
   expect((await stream.next()).value).toBe(0);
-  expect(list.reads()).toBe(1);
+  expect(reads()).toBe(1);
   await stream.return?.();
 });
 
 test('ignores announcements of other topics, known revisions and other users', async () => {
-  const list = await startList('known', [1]);
-  const stream = await list.open();
+  const { stream, reads, commit } = await openList('known', [1]);
   await stream.next();
   const waiting = stream.next();
   hub.wake({ user: 'known', topic: 'workspaces', revision: 6 });
   hub.wake({ user: 'known', topic: 'notifications', revision: 1 });
   hub.wake({ user: 'another', topic: 'notifications', revision: 6 });
   await new Promise(setImmediate);
-  expect(list.reads()).toBe(1);
+  expect(reads()).toBe(1);
 
-  await list.commit(2);
+  await commit(2);
   expect((await waiting).value).toBe(2);
-  expect(list.reads()).toBe(2);
+  expect(reads()).toBe(2);
   await stream.return?.();
 });
 
 test('retries a failed read without losing events', async () => {
-  const list = await startList('failing', [1]);
-  let isUnavailable = true;
-  const stream = await list.open({
-    async read(after, state) {
-      if (isUnavailable) throw new Error('unavailable');
-      return list.source.read(after, state);
+  let failures = 1;
+  const { stream } = await openList('failing', [1], {
+    wrap: (read) => async (after, state) => {
+      if (failures-- > 0) throw new Error('unavailable');
+      return read(after, state);
     },
   });
-  const waiting = stream.next();
-  isUnavailable = false;
-
-  expect((await waiting).value).toBe(1);
+  expect((await stream.next()).value).toBe(1);
   await stream.return?.();
 });
 
 test('a sweep reads unannounced changes, and nothing that was already read', async () => {
-  const list = await startList('swept', [1]);
-  const stream = await list.open();
+  const { stream, reads, store } = await openList('swept', [1]);
   await stream.next();
   const waiting = stream.next();
   const sweep = async () => hub.catchUp('swept', await findRevisions(opened, 'swept'));
   await sweep();
   await new Promise(setImmediate);
-  expect(list.reads()).toBe(1);
+  expect(reads()).toBe(1);
 
-  await list.store(2);
+  await store(2);
   await sweep();
   expect((await waiting).value).toBe(2);
   await stream.return?.();
@@ -187,8 +151,7 @@ test('a sweep reads unannounced changes, and nothing that was already read', asy
 test('a stream opened after the hub was closed ends immediately', async () => {
   const closed = createHub(1);
   closed.close();
-  const list = await startList('late', [1]);
-  const stream = await list.open({}, closed);
+  const { stream } = await openList('late', [1], { of: closed });
 
   await expect(stream.next()).rejects.toThrow(GoingAwayError);
   expect((await stream.next()).done).toBe(true);

@@ -3,22 +3,17 @@ import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { putWorkspaces, workspaceInput } from '../support/records.ts';
-import { openStream, type SseStream } from '../support/sse.ts';
-import { member, platform } from '../support/tokens.ts';
+import type { SseStream } from '../support/sse.ts';
+import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
 
-const subscribe = async (user: string) =>
-  openStream(
-    gateway,
-    'subscription { workspaceEvents { workspaceId workspace { id status hardware { cpus } } } }',
-    {},
-    { token: await member(user) },
-  );
+const subscribe = (user: string) =>
+  gateway
+    .as(user)
+    .follow('subscription { workspaceEvents { workspaceId workspace { id status hardware { cpus } } } }');
 
-async function readEvent(
-  stream: SseStream,
-): Promise<{ workspaceId: string; workspace: { status: string } | null }> {
+async function readEvent(stream: SseStream) {
   const { data, errors } = await stream.take();
   expect(errors).toEqual([]);
   return data.workspaceEvents;
@@ -27,13 +22,14 @@ async function readEvent(
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 const state = (id: string, second: number, status = 'RUNNING') =>
   workspaceInput({ id, status, createdAt: at(0), updatedAt: at(second) });
+const put = (user: string, ...workspaces: object[]) => putWorkspaces(gateway, user, workspaces);
 const remove = (userId: string, id: string, second: number) =>
   gateway.as(platform).deleteWorkspace({ userId, id, deletedAt: at(second) });
 
 test('sends all workspaces first, then each change: put, changed, deleted, recreated', async () => {
   const user = 'flow';
   const [first, deleted] = [randomUUID(), randomUUID()];
-  await putWorkspaces(gateway, user, [state(first, 1), state(deleted, 1)]);
+  await put(user, state(first, 1), state(deleted, 1));
   await remove(user, deleted, 2);
 
   const stream = await subscribe(user);
@@ -41,11 +37,11 @@ test('sends all workspaces first, then each change: put, changed, deleted, recre
     workspaceId: first,
     workspace: { id: first, status: 'RUNNING', hardware: { cpus: 2 } },
   });
-  await putWorkspaces(gateway, user, [state(first, 3, 'STOPPED')]);
+  await put(user, state(first, 3, 'STOPPED'));
   expect(await readEvent(stream)).toMatchObject({ workspaceId: first, workspace: { status: 'STOPPED' } });
   await remove(user, first, 4);
   expect(await readEvent(stream)).toEqual({ workspaceId: first, workspace: null });
-  await putWorkspaces(gateway, user, [state(first, 5, 'CREATING')]);
+  await put(user, state(first, 5, 'CREATING'));
   expect(await readEvent(stream)).toMatchObject({ workspaceId: first, workspace: { status: 'CREATING' } });
   stream.close();
 });
@@ -53,14 +49,14 @@ test('sends all workspaces first, then each change: put, changed, deleted, recre
 test('sends no event for an older state, or for deleting a deleted or unknown workspace', async () => {
   const user = 'nothing';
   const id = randomUUID();
-  await putWorkspaces(gateway, user, [state(id, 5)]);
+  await put(user, state(id, 5));
   const stream = await subscribe(user);
   await readEvent(stream);
 
-  await putWorkspaces(gateway, user, [state(id, 4, 'STOPPED')]);
+  await put(user, state(id, 4, 'STOPPED'));
   await remove(user, id, 4);
   await remove(user, randomUUID(), 9);
-  await putWorkspaces(gateway, user, [state(id, 6, 'ERROR')]);
+  await put(user, state(id, 6, 'ERROR'));
 
   expect(await readEvent(stream)).toMatchObject({ workspaceId: id, workspace: { status: 'ERROR' } });
   stream.close();
@@ -69,17 +65,13 @@ test('sends no event for an older state, or for deleting a deleted or unknown wo
 test('a repeated deletion is still sent to subscribers that have not received it', async () => {
   const user = 'twice';
   const ids = Array.from({ length: 3 }, () => randomUUID());
-  await putWorkspaces(
-    gateway,
-    user,
-    ids.map((id) => state(id, 1)),
-  );
+  await put(user, ...ids.map((id) => state(id, 1)));
   await gateway.database.sql('alter table user_revision disable trigger all');
   const stream = await subscribe(user);
   for (const _id of ids) await readEvent(stream);
   for (const second of [2, 3]) for (const id of ids) await remove(user, id, second);
   await gateway.database.sql('alter table user_revision enable trigger all');
-  await putWorkspaces(gateway, user, [state(randomUUID(), 1)]);
+  await put(user, state(randomUUID(), 1));
 
   const events = [await readEvent(stream), await readEvent(stream), await readEvent(stream)];
 
@@ -90,11 +82,7 @@ test('a repeated deletion is still sent to subscribers that have not received it
 test('sends hundreds of workspaces, each once', async () => {
   const user = 'hundreds';
   const ids = Array.from({ length: 250 }, () => randomUUID());
-  await putWorkspaces(
-    gateway,
-    user,
-    ids.map((id) => state(id, 1)),
-  );
+  await put(user, ...ids.map((id) => state(id, 1)));
   const stream = await subscribe(user);
 
   const seen = [];
@@ -114,7 +102,7 @@ test('a subscriber receives the final state of concurrent puts and deletions', a
       const event = await readEvent(stream).catch(() => undefined);
       if (event === undefined) return;
       if (event.workspace === null) shown.delete(event.workspaceId);
-      else shown.set(event.workspaceId, event.workspace.status.toLowerCase());
+      else shown.set(event.workspaceId, event.workspace.status);
     }
   })();
 
@@ -122,16 +110,14 @@ test('a subscriber receives the final state of concurrent puts and deletions', a
   await Promise.all(
     Array.from({ length: 60 }, (_none, number) => {
       const id = ids[number % ids.length] ?? '';
-      return number % 4 === 3
-        ? remove(user, id, number)
-        : putWorkspaces(gateway, user, [state(id, number, statuses[number % 3])]);
+      return number % 4 === 3 ? remove(user, id, number) : put(user, state(id, number, statuses[number % 3]));
     }),
   );
 
-  const stored = await gateway.database.sql('select id, status from workspace where user_id = $1', [user]);
+  const { nodes } = await gateway.as(user).workspaces();
   await eventually(() => {
     expect(Object.fromEntries(shown)).toEqual(
-      Object.fromEntries(stored.map(({ id, status }) => [id, status])),
+      Object.fromEntries(nodes.map(({ id, status }) => [id, status])),
     );
   });
   stream.close();
@@ -141,8 +127,8 @@ test('a subscriber receives the final state of concurrent puts and deletions', a
 test('a user receives no events of other users', async () => {
   const id = randomUUID();
   const stream = await subscribe('mine');
-  await putWorkspaces(gateway, 'theirs', [state(randomUUID(), 1)]);
-  await putWorkspaces(gateway, 'mine', [state(id, 1)]);
+  await put('theirs', state(randomUUID(), 1));
+  await put('mine', state(id, 1));
 
   expect((await readEvent(stream)).workspaceId).toBe(id);
   stream.close();

@@ -48,11 +48,14 @@ export function settingsFor({ url }: Pick<TestDatabase, 'url'>): Record<string, 
   };
 }
 
-/** Starts a gateway before the tests of a file or group, and closes it after them. */
-export function useGateway(environment: Record<string, string> = {}): TestGateway {
+/** Starts a gateway before the tests of a file or group, and closes it after them. `first` shares its database. */
+export function useGateway(
+  environment: Record<string, string> = {},
+  first?: Pick<TestGateway, 'database'>,
+): TestGateway {
   let started: TestGateway | undefined;
   beforeAll(async () => {
-    started = await startTestGateway(environment);
+    started = await startTestGateway(environment, first?.database);
   });
   afterAll(() => started?.close());
   const running = () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { beforeAll, expect, test } from 'vitest';
-import { SCAN_LIMIT } from '../../src/graphql/page-arguments.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { MAX_PAGE_SIZE, SCAN_LIMIT } from '../../src/graphql/page-arguments.ts';
 import { fillTables } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asMember } from '../support/records.ts';
+import { recordStatements } from '../support/statements.ts';
 
 const USER = 'collector';
 /** More than two pages scan. */
@@ -27,6 +27,7 @@ const records = Array.from({ length: MANY }, (_, index) => ({
 type Listed = (typeof records)[number];
 
 const gateway = useGateway();
+const collector = gateway.as(USER);
 beforeAll(async () => {
   await fillTables(gateway.database, ['notification'], () =>
     gateway.database.sql(
@@ -46,10 +47,19 @@ const QUERY = `query (
 ) {
   notifications(first: $first, after: $after, last: $last, before: $before, filter: $filter) {
     totalCount
+    edges { cursor node { ... on UserNotification { id } } }
     nodes { ... on UserNotification { id } }
     pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
   }
 }`;
+
+/** Reads a page, in which edges and nodes must be the same. */
+async function readPage(variables: object) {
+  const { nodes, edges, ...page } = (await collector.run(QUERY, { ...variables })).notifications;
+  expect(edges.map(({ node }: { node: object }) => node)).toEqual(nodes);
+  const cursors: string[] = edges.map(({ cursor }: { cursor: string }) => cursor);
+  return { ...page, cursors, ids: nodes.map(({ id }: { id: string }) => id) };
+}
 
 type Filter = {
   kinds?: string[];
@@ -65,9 +75,8 @@ async function followPages(filter: Filter, size: number, isBackwards: boolean) {
   const pages: string[][] = [];
   for (let cursor: string | null = null; ; ) {
     const page = isBackwards ? { last: size, before: cursor } : { first: size, after: cursor };
-    const { notifications } = await asMember(gateway, USER, QUERY, { filter, ...page });
-    const { nodes, totalCount, pageInfo } = notifications;
-    pages.push(nodes.map(({ id }: { id: string }) => id));
+    const { ids, totalCount, pageInfo } = await readPage({ filter, ...page });
+    pages.push(ids);
     if (!(isBackwards ? pageInfo.hasPreviousPage : pageInfo.hasNextPage)) return { pages, totalCount };
     cursor = isBackwards ? pageInfo.startCursor : pageInfo.endCursor;
     expect(cursor).toEqual(expect.any(String));
@@ -134,13 +143,70 @@ test('pages by a task or only by the status ACTIVE are full', async () => {
 });
 
 test('an empty page can be followed in both directions', async () => {
-  const read = async (page: object) =>
-    (await asMember(gateway, USER, QUERY, { filter: { kinds: ['TASK_FAILED'] }, ...page })).notifications;
+  const read = (page: object) => readPage({ filter: { kinds: ['TASK_FAILED'] }, ...page });
   const first = await read({ first: 20 });
   const empty = await read({ first: 20, after: first.pageInfo.endCursor });
-  expect(empty).toMatchObject({ nodes: [], pageInfo: { hasNextPage: true, hasPreviousPage: true } });
+  expect(empty).toMatchObject({ ids: [], pageInfo: { hasNextPage: true, hasPreviousPage: true } });
   const previous = await read({ last: 20, before: empty.pageInfo.startCursor });
   expect(previous.pageInfo.hasPreviousPage).toBe(true);
   const start = await read({ last: 20, before: previous.pageInfo.startCursor });
-  expect([...start.nodes, ...previous.nodes]).toEqual(first.nodes);
+  expect([...start.ids, ...previous.ids]).toEqual(first.ids);
+});
+
+describe('a page of the whole list', () => {
+  const all = records.map(({ id }) => id);
+
+  test('reports its cursors, and whether records precede and follow it', async () => {
+    const { cursors } = await readPage({ first: 9 });
+    const [first = '', , third = ''] = cursors;
+    for (const [page, ids, hasPreviousPage, hasNextPage] of [
+      [{ first: 3 }, all.slice(0, 3), false, true],
+      [{ first: 3, after: third }, all.slice(3, 6), true, true],
+      [{ last: 3 }, all.slice(-3), true, false],
+      [{ last: 2, before: third }, all.slice(0, 2), false, true],
+      [{ last: 2, before: first }, [], false, true],
+      // Both ends of the list can be limited, with first or last.
+      [{ after: cursors[1], before: cursors[8] }, all.slice(2, 8), true, false],
+      [{ first: 2, after: cursors[1], before: cursors[8] }, all.slice(2, 4), true, true],
+      [{ last: 2, after: cursors[1], before: cursors[8] }, all.slice(6, 8), true, true],
+    ] as const) {
+      const found = await readPage(page);
+      expect(found, JSON.stringify(page)).toMatchObject({ ids, totalCount: MANY });
+      expect(found.pageInfo, JSON.stringify(page)).toEqual({
+        hasPreviousPage,
+        hasNextPage,
+        startCursor: found.cursors[0] ?? null,
+        endCursor: found.cursors.at(-1) ?? null,
+      });
+    }
+    expect((await readPage({ after: cursors[8], before: cursors[1] })).ids).toEqual([]);
+  });
+
+  test('without records has no cursors', async () => {
+    const pageInfo = { hasNextPage: false, hasPreviousPage: false, startCursor: null, endCursor: null };
+    expect(await readPage({ filter: { projectIds: ['unknown'], taskIds: ['unknown'] } })).toEqual({
+      ...{ ids: [], cursors: [], totalCount: 0 },
+      pageInfo,
+    });
+  });
+
+  test('has 50 records by default and at most 100', async () => {
+    expect((await readPage({})).ids).toEqual(all.slice(0, 50));
+    expect((await readPage({ first: null })).ids).toEqual(all.slice(0, 50));
+    expect((await readPage({ first: 100 })).ids).toEqual(all.slice(0, MAX_PAGE_SIZE));
+    expect((await readPage({ last: 100 })).ids).toEqual(all.slice(-MAX_PAGE_SIZE));
+  });
+
+  test.each(['notifications', 'workspaces'])(
+    'runs a count of %s only if totalCount is selected',
+    async (list) => {
+      const findCounts = async (field: string) => {
+        const query = `{ ${list} { pageInfo { hasNextPage } ${field} } }`;
+        const statements = await recordStatements(() => collector.run(query));
+        expect(statements.length).toBeGreaterThan(0);
+        return statements.filter(({ text }) => text.includes('count(')).length;
+      };
+      expect([await findCounts(''), await findCounts('totalCount')]).toEqual([0, 1]);
+    },
+  );
 });
