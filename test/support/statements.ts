@@ -1,8 +1,6 @@
 import pg from 'pg';
 import { vi } from 'vitest';
 import { z } from 'zod';
-import { type GraphQLReply, graphql } from './client.ts';
-import { member } from './tokens.ts';
 
 /** A statement sent to PostgreSQL. */
 export type Statement = { text: string; values: readonly unknown[] };
@@ -39,24 +37,4 @@ export async function recordStatements(work: () => Promise<unknown>): Promise<St
  */
 export async function recordStatementsWith(text: string, work: () => Promise<unknown>): Promise<Statement[]> {
   return (await recordStatements(work)).filter(({ values }) => values.flat().includes(text));
-}
-
-/** A reply, the number of its statements, and its duration. */
-export type MeasuredReply = { reply: GraphQLReply; statements: number; ms: number };
-
-/** Sends a user's document and counts the statements whose values contain the user's ID. */
-export async function sendAndMeasure(
-  gateway: { address: string },
-  userId: string,
-  query: string,
-  variables: Record<string, unknown> = {},
-): Promise<MeasuredReply> {
-  const token = await member(userId);
-  const started = performance.now();
-  let reply: GraphQLReply | undefined;
-  const statements = await recordStatementsWith(userId, async () => {
-    reply = await graphql(gateway, query, variables, { token });
-  });
-  if (reply === undefined) throw new Error('There was no reply.');
-  return { reply, statements: statements.length, ms: performance.now() - started };
 }
