@@ -6,7 +6,8 @@ import { settingsFor, startTestGateway, type TestGateway } from '../support/gate
 import { dismiss } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { type Process, runProcess, startProcess } from '../support/process.ts';
-import { asPlatform, payloads, publish } from '../support/records.ts';
+import { notification, publish } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
 let chat: ChatApi;
 let chatSettings: Record<string, string>;
@@ -28,31 +29,28 @@ const stored = (userId: string) => listStored(gateway.database, userId);
 /** Publishes notifications of different tasks, and waits for nothing. */
 async function publishMany(userId: string, count: number): Promise<void> {
   await putContact(gateway, userId, { chatMemberId: `U-${userId}` });
-  const drafts = Array.from({ length: count }, (_none, index) => ({
-    userId,
-    task: { id: `task-${index}`, projectId: 'project' },
-    title: `Number ${index}`,
-    payload: payloads.task_failed,
-  }));
-  const query =
-    'mutation ($input: PublishNotificationsInput!) { publishNotifications(input: $input) { __typename } }';
-  while (drafts.length > 0) {
-    await asPlatform(gateway, query, { input: { notifications: drafts.splice(0, 100) } });
-  }
+  const drafts = Array.from({ length: count }, (_none, index) =>
+    notification(userId, 'task_failed', { title: `Number ${index}` }),
+  );
+  while (drafts.length > 0) await gateway.as(platform).publishAll({ notifications: drafts.splice(0, 100) });
+}
+
+/** Publishes a notification, and waits until it is being sent. The chat API replies when the function is called. */
+async function publishHeld(userId: string): Promise<() => void> {
+  const release = chat.hold();
+  const call = chat.nextCall();
+  await publishMany(userId, 1);
+  await call;
+  return release;
 }
 
 test('a backlog is sent by two gateways, each delivery once', async () => {
   await publishMany('backlog', 300);
-  expect(await stored('backlog')).toEqual(Array.from({ length: 300 }, () => 'chat pending'));
+  expect(await stored('backlog')).toEqual(Array(300).fill('chat pending'));
   expect(chat.calls).toEqual([]);
 
-  const senders = await Promise.all([
-    startTestGateway(chatSettings, gateway.database),
-    startTestGateway(chatSettings, gateway.database),
-  ]);
-  await eventually(async () =>
-    expect(await stored('backlog')).toEqual(Array.from({ length: 300 }, () => 'chat delivered')),
-  );
+  const senders = await Promise.all([1, 2].map(() => startTestGateway(chatSettings, gateway.database)));
+  await eventually(async () => expect(await stored('backlog')).toEqual(Array(300).fill('chat delivered')));
   const attempts = await Promise.all(
     senders.map(async (sender) => (await scrape(sender)).sum('gateway_delivery_attempts_total') ?? 0),
   );
@@ -67,10 +65,7 @@ test('a backlog is sent by two gateways, each delivery once', async () => {
 
 test('a gateway that shuts down stores the results of running attempts, and claims no more', async () => {
   const sender = await startTestGateway(chatSettings, gateway.database);
-  const release = chat.hold();
-  const call = chat.nextCall();
-  await publishMany('shutdown', 1);
-  await call;
+  const release = await publishHeld('shutdown');
   const closed = sender.close();
   await publishMany('after-shutdown', 1);
   release();
@@ -102,8 +97,7 @@ describe('npm run worker', () => {
     await dismiss(gateway, 'worker', [id]);
     await eventually(() => expect(sentTo('worker').map(({ updates }) => updates.length)).toEqual([1]));
 
-    expect((await fetch(`${worker.address}/healthz`)).status).toBe(200);
-    expect((await fetch(`${worker.address}/readyz`)).status).toBe(200);
+    for (const path of ['/healthz', '/readyz']) expect((await fetch(worker.address + path)).status).toBe(200);
     const metrics = await scrape(worker);
     const delivered = { channel: 'chat', outcome: 'delivered' };
     expect(metrics.sum('gateway_delivery_attempts_total', delivered)).toBeGreaterThan(1);
@@ -112,10 +106,7 @@ describe('npm run worker', () => {
   });
 
   test('stores the result of a running attempt before it stops', async () => {
-    const release = chat.hold();
-    const call = chat.nextCall();
-    await publishMany('worker-stop', 1);
-    await call;
+    const release = await publishHeld('worker-stop');
     const ended = worker.stop();
     // The admin server closes last.
     await eventually(async () => expect((await fetch(`${worker.address}/readyz`)).status).toBe(503));
