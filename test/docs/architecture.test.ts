@@ -27,23 +27,6 @@ const isEnums = (path: string) => path.endsWith('.enums.ts');
 const isGraphQL = (path: string) => path.endsWith('.graphql.ts');
 const isFeature = (path: string) => features.some((feature) => path.startsWith(`src/${feature}/`));
 
-test('finds static, type-only and dynamic imports', () => {
-  expect(sources.length).toBeGreaterThan(60);
-  expect(parseImports('src/main.ts')).toContainEqual({
-    from: 'src/main.ts',
-    to: 'src/server/gateway.ts',
-    names: [],
-    typeOnly: false,
-  });
-  expect(parseImports('src/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
-  expect(parseImports('src/notifications/notification.entity.ts')).toContainEqual({
-    from: 'src/notifications/notification.entity.ts',
-    to: 'src/notifications/payload.ts',
-    names: ['NotificationPayload'],
-    typeOnly: true,
-  });
-});
-
 describe('rest/ and src/openapi/', () => {
   const isRest = (path: string) => isIn('rest/')(path) || isIn('src/openapi/')(path);
 
@@ -108,15 +91,6 @@ test('*.graphql.ts files access the database only through their domain file', ()
   );
 });
 
-test('errors/ imports none of our other files, and the configuration imports only errors/, values/ and the version', () => {
-  const isErrors = (path: string) => path.startsWith('src/errors/');
-  const isConfig = (path: string) => path === 'src/config.ts' || path.startsWith('src/config/');
-  expect(forbidden(isErrors, (one) => !isOurs(one) || isErrors(one.to))).toEqual([]);
-  const isAllowed = (to: string) =>
-    isErrors(to) || isConfig(to) || to.startsWith('src/values/') || to === 'src/version.ts';
-  expect(forbidden(isConfig, (one) => !isOurs(one) || isAllowed(one.to))).toEqual([]);
-});
-
 test('statements name entities and properties, not tables and columns', () => {
   const toColumn = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const properties = entities.flatMap(({ meta }) => Object.keys(meta.properties));
@@ -133,7 +107,6 @@ test('statements name entities and properties, not tables and columns', () => {
 const steps = [
   'caller',
   'connections',
-
   'listen',
   'malformed-requests',
   'monitoring',
@@ -167,25 +140,11 @@ test('every file belongs to a layer, and the registry of entities is the only up
 });
 
 test('features depend on each other in one direction only', () => {
-  const findFeature = (path: string) => features.find((feature) => path.startsWith(`src/${feature}/`));
-  const edges = imports.map(({ from, to }) => [findFeature(from), findFeature(to)]);
-  const between = edges.filter(([from, to]) => from && to && from !== to).map((edge) => edge.join(' -> '));
-  expect([...new Set(between)].sort()).toEqual([
-    'account-events -> editor-auth',
-    'account-events -> notifications',
-    'account-events -> workspaces',
-    'delivery -> notifications',
-    'delivery -> users',
-    'editor-auth -> users',
-    'notifications -> users',
-    'notifications -> workspaces',
-    'platform-feed -> notifications',
-    'statistics -> delivery',
-    'statistics -> editor-auth',
-    'statistics -> notifications',
-    'statistics -> workspaces',
-    'workspaces -> users',
-  ]);
+  const featureOf = (path: string) => features.find((feature) => path.startsWith(`src/${feature}/`)) ?? '';
+  const edges = imports.map((one) => ({ ...one, from: featureOf(one.from), to: featureOf(one.to) }));
+  const between = edges.filter(({ from, to }) => from !== '' && to !== '' && from !== to);
+  expect(between.length).toBeGreaterThan(10);
+  expect(findCycles(between)).toEqual([]);
 });
 
 describe('access to the database (docs/data-access.md)', () => {
@@ -213,18 +172,6 @@ describe('access to the database (docs/data-access.md)', () => {
       'src/platform-feed',
       'src/revisions',
       'src/workspaces',
-    ]);
-  });
-
-  test('in src/delivery, only the sender, what ends deliveries, the list of all users, and answers use prepared statements', () => {
-    expect([...prepared].filter((path) => path.startsWith('src/delivery/')).sort()).toEqual([
-      'src/delivery/all-deliveries.ts',
-      'src/delivery/answers/give-answer.ts',
-      'src/delivery/claim.ts',
-      'src/delivery/email/unsubscribe.ts',
-      'src/delivery/result.ts',
-      'src/delivery/targets.ts',
-      'src/delivery/unwanted.ts',
     ]);
   });
 
@@ -309,6 +256,7 @@ test('only config.ts reads the environment', () => {
 
 test('there are no import cycles, type-only imports included', () => {
   const benches = sourcesBelow('bench').flatMap(parseImports);
+  expect(imports.length).toBeGreaterThan(1000);
   expect(benches.length).toBeGreaterThan(50);
   expect(findCycles([...imports, ...benches])).toEqual([]);
 });

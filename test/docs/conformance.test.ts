@@ -28,28 +28,3 @@ test.each(rows.flatMap(citations))(
     expect(source).toContain(cited.title);
   },
 );
-
-/** The paths, names and words that the specification defines. */
-const terms = [
-  'POST /user/notifications/{id}/dismiss',
-  'PUT /user/notification-preferences',
-  'PUT /editor/auth/subscription',
-  'GET /editor/auth',
-  'GET /user/workspaces',
-  'limit',
-  'offset',
-  'error_message',
-  'reauth_reason',
-  'org_membership_required',
-  'notification_kind',
-  'refreshToken',
-  'Retry-After',
-  'task_status',
-  '304',
-  '409',
-  '0.1.0',
-];
-
-test.each(terms)('docs/conformance.md has a statement about %s', (term) => {
-  expect(text).toContain(term);
-});

@@ -1,10 +1,8 @@
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
-import { asMember, publish } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
+import { publish } from '../support/records.ts';
 
 /*
  * How many files of the gateway a request passes through, from socket to socket: those with a function that a warm
@@ -43,18 +41,9 @@ const INBOX =
   'query ($first: Int) { notifications(first: $first) { nodes { ... on UserNotification { id title } } } }';
 
 test.each<[string, number, (index: number) => Promise<unknown>]>([
-  ['a list', 43, () => asMember(gateway, 'alice', INBOX, { first: 20 })],
-  [
-    'a dismissal',
-    39,
-    async (index) =>
-      rest(gateway, 'POST', `/user/notifications/n-${index}/dismiss`, { token: await member('alice') }),
-  ],
-  [
-    'GET /editor/auth',
-    30,
-    async () => rest(gateway, 'GET', '/editor/auth', { token: await member('alice') }),
-  ],
+  ['a list', 43, () => gateway.as('alice').run(INBOX, { first: 20 })],
+  ['a dismissal', 39, (index) => gateway.as('alice').rest.post(`/user/notifications/n-${index}/dismiss`)],
+  ['GET /editor/auth', 30, () => gateway.as('alice').rest.get('/editor/auth')],
   ['a publication', 55, (index) => publish(gateway, 'bob', 'task_failed', { id: `n-${index}` })],
 ])('%s passes through at most %i files', async (_name, most, send) => {
   for (let index = 0; index < WARM_UP; index += 1) await send(index);

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Page, pages, readBlocks, readPage } from '../support/documentation.ts';
 
-/* Links refer to existing files and headings, and commands to existing scripts and programs. */
+/* Links refer to existing files and headings, and pages name existing scripts, programs and folders. */
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -58,13 +58,13 @@ test('every page of docs/ is linked from the README', () => {
   ).toEqual([]);
 });
 
-test('every script and program in a command exists', () => {
+test('every script and program that a page names exists', () => {
   const commands = linked.flatMap(({ text }) => [...text.matchAll(/npm run (?:-s )?([\w:-]+)/g)]);
   expect(commands.length).toBeGreaterThan(10);
   expect(commands.map(([, name = '']) => name).filter((name) => !(name in packageJson.scripts))).toEqual([]);
   const programs = linked
     .flatMap(readBlocks)
-    .flatMap(({ content }) => content.match(/(?<!\/)src\/[\w/-]+\.ts/g) ?? []);
+    .flatMap(({ content }) => content.match(/(?<![\w/])(?:src|rest)\/[\w./-]+\.ts/g) ?? []);
   expect(programs.filter((path) => !existsSync(join(repository, path)))).toEqual([]);
 });
 
@@ -79,4 +79,22 @@ test('the README has at most 150 lines, and images are small and used', () => {
       path,
     ).toBe(true);
   }
+});
+
+test('the map in CONTRIBUTING.md contains every folder of src/, with features as <feature>', () => {
+  const guide = readPage('CONTRIBUTING.md').text;
+  const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  const isMissing = (name: string) =>
+    !existsSync(join(repository, `src/${name}/${name}.graphql.ts`)) && !guide.includes(`src/${name}/`);
+  expect(folders.filter(isMissing)).toEqual([]);
+});
+
+test('every documented command that changes the database is given the settings of the gateway', () => {
+  const lines = pages.flatMap(readBlocks).flatMap(({ content }) => content.split('\n'));
+  const commands = lines.filter((line) => /src\/commands\/(migrate|rotate-keys|renew-epoch)\.ts/.test(line));
+  expect(commands.length).toBeGreaterThan(4);
+  // A service of Compose has its `env_file`.
+  expect(commands.filter((line) => !/--env-file[= ]|docker compose run/.test(line))).toEqual([]);
 });

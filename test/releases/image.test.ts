@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { rest } from '../support/client.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { readDockerfile } from '../support/dockerfile.ts';
+import { readDockerfile } from './dockerfile.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
