@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { refused, type Who } from '../support/as.ts';
-import { startEditingProxy } from '../support/editing-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
+import { startProxy } from '../support/proxy.ts';
 import { deleteUser, publish, resolve } from '../support/records.ts';
 import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
 import { platform, signTaskToken, signToken } from '../support/tokens.ts';
@@ -134,7 +134,7 @@ describe('request', () => {
 
   test('finds a change whose announcement was lost', async () => {
     const url = new URL(gateway.database.url);
-    const proxy = await startEditingProxy(Number(url.port), (sent) =>
+    const proxy = await startProxy(Number(url.port), (sent) =>
       sent.toString('latin1').includes('pg_notify') ? 'hold' : sent,
     );
     url.port = String(proxy.port);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { startServer } from '../support/servers.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
@@ -83,10 +83,9 @@ export async function startIdentityProvider(claims: Record<string, unknown>): Pr
     });
     response.end(JSON.stringify(content));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { url, close } = await startServer(server);
   const provider: IdentityProvider = {
-    url: `http://127.0.0.1:${port}`,
+    url,
     claims,
     grants: [],
     replyOnce: (error) => void nextErrors.push(error),
@@ -99,10 +98,7 @@ export async function startIdentityProvider(claims: Record<string, unknown>): Pr
       lifetime = seconds;
     },
     revoke: () => refreshTokens.clear(),
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
   return provider;
 }

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { getPort } from '../support/proxy.ts';
+import { startServer } from '../support/servers.ts';
 
 /** What happens to a part of a reply: it is replaced, or the connection is cut. */
 export type EditReply = (operation: string, part: string) => string | 'cut';
@@ -55,19 +54,14 @@ export async function startReplyProxy({ address }: { address: string }): Promise
   const server = createServer(
     (incoming, outgoing) => void handle(incoming, outgoing).catch(() => outgoing.destroy()),
   );
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { url, close } = await startServer(server);
   return {
-    address: `http://127.0.0.1:${getPort(server)}`,
+    address: url,
     operations,
     bodies,
     edit(change) {
       edit = change;
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
 }

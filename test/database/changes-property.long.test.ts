@@ -2,10 +2,8 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { Workload } from '../support/workload.ts';
-import { checkUser } from '../support/workload-checks.ts';
-import { type Operation, operations } from '../support/workload-operations.ts';
-import { runOperation } from '../support/workload-runner.ts';
+import { type Operation, operations, runWorkload } from '../support/workload.ts';
+import { checkWorkload } from '../support/workload-checks.ts';
 
 /** Two gateways on one database, so that changes use many connections. */
 let gateways: TestGateway[];
@@ -20,22 +18,15 @@ afterAll(async () => {
 
 let runs = 0;
 
-/** Runs all operations at once, each for one of three users. */
-async function runAll(sequence: readonly Operation[]): Promise<Workload> {
+const runAll = (sequence: readonly Operation[]) => {
   runs += 1;
-  const users = [1, 2, 3].map((number) => `user-${runs}-${number}`);
-  const workload = new Workload(gateways, users);
-  await Promise.all(sequence.map((operation, index) => runOperation(workload, operation, index)));
-  return workload;
-}
+  return runWorkload(gateways, `user-${runs}`, sequence);
+};
 
 test('whatever the order of concurrent changes, their timestamps decide the result', async () => {
   const many = fc.array(operations, { minLength: 30, maxLength: 60 });
   await fc.assert(
-    fc.asyncProperty(many, async (sequence) => {
-      const workload = await runAll(sequence);
-      for (const user of workload.users) await checkUser(workload, user);
-    }),
+    fc.asyncProperty(many, async (sequence) => checkWorkload(await runAll(sequence))),
     { numRuns: 12, endOnFailure: true },
   );
 });

@@ -3,7 +3,6 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
-import { startEditingProxy } from '../support/editing-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
@@ -151,7 +150,7 @@ test('while connections are silent, every read and change ends within 6 s of its
 });
 
 test('while one connection is silent, only its own request fails', async () => {
-  const editing = await startEditingProxy(Number(new URL(owner.database.url).port), (sent) =>
+  const editing = await startProxy(Number(new URL(owner.database.url).port), (sent) =>
     sent.toString('latin1').includes('"notification_preference"') ? 'hold' : sent,
   );
   const url = new URL(owner.database.url);

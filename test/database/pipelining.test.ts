@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createConnections, limitPipelining } from '../../src/server/connections.ts';
 import { openUnread } from '../abuse/support/unread.ts';
 import { eventually } from '../support/eventually.ts';
-import { getPort } from '../support/proxy.ts';
+import { getPort } from '../support/servers.ts';
 
 /* The listener is defined here, because concurrency is not visible to a client. */
 

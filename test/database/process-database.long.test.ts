@@ -8,8 +8,7 @@ import { version } from '../../src/version.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runProcess, startGatewayProcess } from '../support/process.ts';
-import { getPort } from '../support/proxy.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort, getPort } from '../support/servers.ts';
 import { AUDIENCE, ISSUER, jwks } from '../support/tokens.ts';
 
 let database: TestDatabase;

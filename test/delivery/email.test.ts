@@ -13,12 +13,12 @@ import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   acceptExcept,
-  type BrokenServer,
   type MailServer,
   refusal,
   startBrokenServer,
   startMailServer,
 } from '../support/mail-server.ts';
+import type { TestServer } from '../support/servers.ts';
 
 const tokens = createUnsubscribeTokens(new Map([['a', createSecretKey(randomBytes(32))]]));
 const from = { name: 'Workspaces', address: 'no-reply@example.com' };
@@ -53,7 +53,7 @@ async function startServer(options?: SMTPServerOptions): Promise<MailServer> {
   return server;
 }
 
-async function startBroken(...input: Parameters<typeof startBrokenServer>): Promise<BrokenServer> {
+async function startBroken(...input: Parameters<typeof startBrokenServer>): Promise<TestServer> {
   const server = await startBrokenServer(...input);
   cleanups.push(server.close);
   return server;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { listen } from '../../src/server/listen.ts';
+import { startServer } from '../support/servers.ts';
 
 /** What happens to a call: a reply, a lost reply, or the death of the sender at a step. */
 export const fates = [
@@ -94,15 +94,12 @@ export async function startKillingProvider(kill: (sender: string) => void): Prom
     // A killed sender breaks its connection while the request is read.
     serve(request, response).catch(() => response.destroy());
   });
-  const address = await listen(server, { host: '127.0.0.1', port: 0 });
+  const { url, close } = await startServer(server);
   return {
     posts,
     updates,
     decide: (...fates) => void queue.push(...fates),
-    addressFor: (sender) => `${address}/${sender}`,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    addressFor: (sender) => `${url}/${sender}`,
+    close,
   };
 }

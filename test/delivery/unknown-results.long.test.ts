@@ -10,9 +10,10 @@ import {
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
-import { acceptExcept, type BrokenServer, startBrokenServer } from '../support/mail-server.ts';
+import { acceptExcept, startBrokenServer } from '../support/mail-server.ts';
 import { type PushService, startPushService } from '../support/push-service.ts';
 import { publish } from '../support/records.ts';
+import type { TestServer } from '../support/servers.ts';
 import { platform } from '../support/tokens.ts';
 
 /*
@@ -24,7 +25,7 @@ import { platform } from '../support/tokens.ts';
 let losesReplies = true;
 let searchable: ChatApi;
 let chat: ChatApi;
-let mail: BrokenServer;
+let mail: TestServer;
 let push: PushService;
 /** Its chat token may read the history. */
 let searching: TestGateway;

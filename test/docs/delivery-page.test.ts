@@ -10,7 +10,7 @@ import { type DevelopmentGateway, signTokenFor, startDevelopmentGateway } from '
 import { type Block, readBlocks, readPage, tableBelow } from '../support/documentation.ts';
 import { eventually } from '../support/eventually.ts';
 import { captureOutput, type Process } from '../support/process.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 import { updateStatistics } from '../support/statistics.ts';
 
 /* Runs the commands and operations of docs/delivery.md in order, as a reader does. */

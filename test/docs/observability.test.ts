@@ -14,7 +14,7 @@ import { startIssuer } from '../support/issuer.ts';
 import { scrape } from '../support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { asPlatform, publish } from '../support/records.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { jwks, member } from '../support/tokens.ts';

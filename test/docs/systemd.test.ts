@@ -7,7 +7,7 @@ import { readBlocks, readPage } from '../support/documentation.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
 import { captureOutput, compileCache, type Process, startProcess } from '../support/process.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 import { filledExample, readRepositoryFile } from '../support/settings-file.ts';
 
 const NAME = 'workspace-account-gateway@.service';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { listen } from '../../src/server/listen.ts';
+import { startServer } from '../support/servers.ts';
 
 /** A pair of tokens that an authorization server issued. */
 export type Pair = { accessToken: string; refreshToken: string };
@@ -37,7 +37,7 @@ export async function startProvider(): Promise<Provider> {
     response.writeHead(isGood ? 200 : 400, { 'Content-Type': 'application/json' });
     response.end(JSON.stringify(isGood ? toReply(issue()) : { error: 'invalid_grant' }));
   });
-  const url = await listen(server, { host: '127.0.0.1', port: 0, reusePort: false });
+  const { url, close } = await startServer(server);
 
   return {
     replies,
@@ -49,10 +49,7 @@ export async function startProvider(): Promise<Provider> {
       const issued = Issued.parse(await response.json());
       return { accessToken: issued.access_token, refreshToken: issued.refresh_token };
     },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }
 

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { isRoot } from '../../dev/postgres/account.ts';
 import { eventually } from '../support/eventually.ts';
 import { captureOutput, type Process } from '../support/process.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 
 /** A proxy, its configuration in the repository, and the options that check it and run with it. */

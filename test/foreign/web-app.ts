@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { getPort } from '../support/proxy.ts';
+import { startServer } from '../support/servers.ts';
 
 /** The server of a web app: its files, tokens, and a proxy to the gateway. */
 export type WebApp = {
@@ -61,11 +60,11 @@ export async function startWebApp({ files, gateway, getToken }: WebAppOptions): 
         ? 'text/css'
         : 'text/html';
     return reply.writeHead(content === undefined ? 404 : 200, { 'Content-Type': type }).end(content);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
+  const { url, close } = await startServer(server);
 
   return {
-    origin: `http://127.0.0.1:${getPort(server)}`,
+    origin: url,
     streams,
     setGateway(address) {
       target = address;
@@ -73,10 +72,6 @@ export async function startWebApp({ files, gateway, getToken }: WebAppOptions): 
     endStreams() {
       for (const reply of replies) reply.destroy();
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
 }

@@ -6,8 +6,9 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
-import { freePort, hasRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 import { AUDIENCE, ISSUER, jwks, member } from '../support/tokens.ts';
+import { hasRedis, startRedis, type TestRedis } from './redis.ts';
 
 const READS = 3;
 const UNAVAILABLE = 'Redis is unreachable; rate limits are counted per process';

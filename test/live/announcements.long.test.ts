@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { insertNotifications } from '../support/bulk-records.ts';
-import { type EditingProxy, startEditingProxy } from '../support/editing-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, startTestGateway, useGateway } from '../support/gateway.ts';
 import { changeNotifications, createInbox, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { startGatewayProcess } from '../support/process.ts';
+import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { notification, publish } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
 import { platform } from '../support/tokens.ts';
@@ -17,7 +17,7 @@ const SWEEP_MS = 500;
 
 const gateway = useGateway({ LIVE_SWEEP_MS: String(SWEEP_MS) });
 let announced: Announcements;
-const proxies: EditingProxy[] = [];
+const proxies: TestProxy[] = [];
 beforeAll(async () => {
   announced = await recordAnnouncements(gateway.database);
 });
@@ -29,7 +29,7 @@ afterAll(async () => {
 /** Returns the database URL of a proxy that edits what the gateway sends. */
 async function startProxyUrl(edit: (text: string) => string | 'hold'): Promise<string> {
   const url = new URL(gateway.database.url);
-  const proxy = await startEditingProxy(Number(url.port), (sent) => {
+  const proxy = await startProxy(Number(url.port), (sent) => {
     const text = sent.toString('latin1');
     const edited = edit(text);
     if (edited === 'hold') return 'hold';

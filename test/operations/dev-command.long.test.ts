@@ -8,7 +8,7 @@ import { copyCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { captureOutput, type Process, runProcess } from '../support/process.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 

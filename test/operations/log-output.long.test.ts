@@ -11,7 +11,7 @@ import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
 import { compileCache, type GatewayProcess, startGatewayProcess } from '../support/process.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 
 const FAILED = 'gateway_log_write_failures_total';
 const DROPPED = 'gateway_log_lines_dropped_total';

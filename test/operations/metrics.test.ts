@@ -14,8 +14,8 @@ import { scrape } from '../support/metrics.ts';
 import { startProxy } from '../support/proxy.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { asMember, publish } from '../support/records.ts';
-import { freePort } from '../support/redis.ts';
 import { answer, answers } from '../support/requests.ts';
+import { freePort } from '../support/servers.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { member, signToken } from '../support/tokens.ts';
 

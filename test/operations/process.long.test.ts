@@ -15,9 +15,8 @@ import {
   runProcess,
   startGatewayProcess,
 } from '../support/process.ts';
-import { getPort } from '../support/proxy.ts';
 import { asPlatform } from '../support/records.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort, getPort } from '../support/servers.ts';
 import { jwks, member } from '../support/tokens.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));

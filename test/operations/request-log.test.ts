@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { rawRequest } from '../support/raw.ts';
 import { payloads } from '../support/records.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 import { member, platform, signToken } from '../support/tokens.ts';
 
 type Line = Record<string, unknown>;

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { applyBlock, copyRepository, exampleBlocks } from '../support/contributing.ts';
 import { createEmptyDatabase } from '../support/database.ts';
+import { readPage } from '../support/documentation.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { captureOutput } from '../support/process.ts';
+import { copyRepository } from '../support/repository-copy.ts';
 
 /** The last command of the example is `npm test`. */
 const TIMEOUT_MS = 1_800_000;
@@ -85,3 +88,40 @@ test('npm run migration rejects an invalid name with the usage', async () => {
     stderr: expect.stringMatching(/Usage: npm run -s migration -- NAME/),
   });
 });
+
+/** The text of docs/adding-an-operation.md. */
+const example = readPage('docs/adding-an-operation.md').text;
+
+/** A block of the worked example: a complete file, a diff of a file, or commands. */
+type Block = { kind: string; path: string; content: string };
+
+/** The blocks of the worked example, in order. A diff is a block for each of its `@@ path` lines. */
+function exampleBlocks(): Block[] {
+  const found = example.matchAll(/^(`{3,})(ts|diff|bash)(?: (\S+))?\n(.*?)^\1$/gms);
+  return [...found].flatMap(([, _fence, kind = '', path = '', content = '']) =>
+    kind === 'diff' ? readHunks(content) : { kind, path, content },
+  );
+}
+
+const readHunks = (diff: string): Block[] =>
+  diff.split(/^(?=@@ )/m).map((hunk) => {
+    const [first = '', ...lines] = hunk.split('\n');
+    return { kind: 'diff', path: first.slice('@@ '.length), content: lines.join('\n') };
+  });
+
+/** Applies a block to a copy of the repository. */
+async function applyBlock(folder: string, { kind, path, content }: Block): Promise<void> {
+  const file = join(folder, path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, kind === 'ts' ? content : patch(await readFile(file, 'utf8'), content, path));
+}
+
+/** Replaces the old lines, which must occur exactly once. */
+function patch(text: string, diff: string, path: string): string {
+  const lines = diff.split('\n').filter((line) => line !== '');
+  const side = (sign: string) =>
+    lines.filter((line) => line.startsWith(' ') || line.startsWith(sign)).map((line) => `${line.slice(1)}\n`);
+  const parts = text.split(side('-').join(''));
+  expect(parts, `${path} contains these lines once:\n${side('-').join('')}`).toHaveLength(2);
+  return parts.join(side('+').join(''));
+}

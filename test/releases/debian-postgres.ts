@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findUnprivilegedAccount, isRoot } from '../../dev/postgres/account.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 
 /** Debian's PostgreSQL with its client programs, which the embedded PostgreSQL does not include. */
 export type DebianPostgres = { url: string; programs: string; stop(): Promise<void> };

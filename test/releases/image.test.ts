@@ -5,13 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { rest } from '../support/client.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { readDockerfile } from './dockerfile.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 import { member } from '../support/tokens.ts';
+import { readDockerfile } from './dockerfile.ts';
 import { buildImage, type Image, runImage, runInImage } from './image.ts';
 
 const stages = readDockerfile(await readRepositoryFile('Dockerfile'));

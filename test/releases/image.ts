@@ -3,8 +3,8 @@ import { chmod, cp, mkdir } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Instruction, readDockerignore, type Stage } from './dockerfile.ts';
 import { captureOutput, type Ended, type Process } from '../support/process.ts';
+import { type Instruction, readDockerignore, type Stage } from './dockerfile.ts';
 
 /** The result of building a Dockerfile: a folder with its file system, and how to run it. */
 export type Image = {

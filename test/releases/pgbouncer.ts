@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findUnprivilegedAccount, isRoot } from '../../dev/postgres/account.ts';
-import { freePort } from '../support/redis.ts';
+import { freePort } from '../support/servers.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 
 /** A running PgBouncer in front of a database. */

@@ -28,10 +28,8 @@ import {
 } from '../support/records.ts';
 import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
 import { member, signToken } from '../support/tokens.ts';
-import { Workload } from '../support/workload.ts';
-import { checkUser } from '../support/workload-checks.ts';
-import { type Operation, operations } from '../support/workload-operations.ts';
-import { runOperation } from '../support/workload-runner.ts';
+import { operations, runWorkload, type Workload } from '../support/workload.ts';
+import { checkWorkload } from '../support/workload-checks.ts';
 import { checkOut, hasCommit, startReleaseProgram } from './release.ts';
 import { readReleases } from './releases.ts';
 
@@ -93,7 +91,7 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
 
   test('the release stores records of every kind', async () => {
     const token = await member(user);
-    for (const seed of [1, 2, 3]) workloads.push(await runWorkload(serving, `release-${seed}`, seed));
+    for (const seed of [1, 2, 3]) workloads.push(await runChanges(serving, `release-${seed}`, seed));
     await putContact(at(), user, { chatMemberId: 'U-alice' });
     for (const kind of Object.keys(payloads) as NotificationKind[]) await publish(at(), user, kind);
     await putWorkspaces(at(), user, [workspaceInput()]);
@@ -135,7 +133,7 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
 
     expect(await readAll()).toEqual(stored.replies);
     expect(await readTokens(at(), user)).toEqual(pair);
-    for (const workload of workloads) await checkUsers(workload);
+    for (const workload of workloads) await checkWorkload(workload);
     await eventually(() => expect(chat.messages.map(({ memberId }) => memberId)).toContain('U-alice'));
   });
 
@@ -164,7 +162,7 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
     await refreshCredential(at(), user);
     expect(await readTokens(at(), user)).toEqual(refreshed);
     await setPreference(at(), token);
-    await checkUsers(await runWorkload(serving, 'current', 4));
+    await checkWorkload(await runChanges(serving, 'current', 4));
     expect((await rest(at(), 'DELETE', '/editor/auth', { token })).status).toBe(204);
     expect(await deleteUser(at(), user)).toBe(true);
   });
@@ -231,20 +229,9 @@ async function readReadiness({ address }: TestGateway) {
 
 const Readiness = z.object({ status: z.string(), checks: z.record(z.string(), z.string()) });
 
-/** Runs changes of three users at once. */
-async function runWorkload(gateways: readonly TestGateway[], name: string, seed: number): Promise<Workload> {
-  const workload = new Workload(
-    gateways,
-    [1, 2, 3].map((number) => `${name}-${number}`),
-  );
-  const sequence: Operation[] = fc.sample(operations, { numRuns: 60, seed });
-  await Promise.all(sequence.map((operation, index) => runOperation(workload, operation, index)));
-  return workload;
-}
-
-async function checkUsers(workload: Workload): Promise<void> {
-  for (const user of workload.users) await checkUser(workload, user);
-}
+/** Runs 60 changes of three users at once. */
+const runChanges = (gateways: readonly TestGateway[], name: string, seed: number) =>
+  runWorkload(gateways, name, fc.sample(operations, { numRuns: 60, seed }));
 
 const pair = { accessToken: 'access', refreshToken: 'refresh' };
 const refreshed = { accessToken: 'next-access', refreshToken: 'next-refresh' };

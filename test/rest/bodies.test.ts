@@ -7,9 +7,9 @@ import { openUnread, type UnreadConnection } from '../abuse/support/unread.ts';
 import { type RestRequest, rest } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
-import { getPort } from '../support/proxy.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { publish } from '../support/records.ts';
+import { getPort } from '../support/servers.ts';
 import { member } from '../support/tokens.ts';
 
 const path = '/user/notification-preferences';

@@ -1,10 +1,9 @@
-import { createServer } from 'node:http';
-import { listen } from '../../src/server/listen.ts';
 import { putContact } from './delivery.ts';
 import { eventually } from './eventually.ts';
 import { startTestGateway, type TestGateway } from './gateway.ts';
 import { type MailServer, startMailServer } from './mail-server.ts';
 import { type Kind, publish } from './records.ts';
+import { freePort } from './servers.ts';
 
 /** A gateway whose mails link to the answer page, and the server that receives them. */
 export type AnsweringGateway = TestGateway & { mails: MailServer['mails'] };
@@ -14,7 +13,7 @@ export async function startAnsweringGateway(
   settings: Record<string, string> = {},
 ): Promise<AnsweringGateway> {
   const mail = await startMailServer();
-  const port = await findFreePort();
+  const port = await freePort();
   const gateway = await startTestGateway({
     SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
     SMTP_FROM: 'gateway@example.com',
@@ -33,13 +32,6 @@ export async function startAnsweringGateway(
       await mail.close();
     },
   };
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  const address = await listen(server, { host: '127.0.0.1', port: 0, reusePort: false });
-  await new Promise((resolve) => server.close(resolve));
-  return Number(new URL(address).port);
 }
 
 /** Publishes a request to a user with an address, and returns its ID and the link in the mail about it. */

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { listen } from '../../src/server/listen.ts';
 import { findBlocksProblem, findModalProblem, type Modal, ModalShape } from './block-kit.ts';
+import { startServer } from './servers.ts';
 
 const Parameters = z.looseObject({
   channel: z.string().optional(),
@@ -220,7 +220,7 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => response.destroy(new Error(String(error))));
   });
-  const url = await listen(server, { host: '127.0.0.1', port });
+  const { url, close } = await startServer(server, port);
 
   return {
     url,
@@ -250,10 +250,7 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
         resolve();
       };
     },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
+import { startServer } from './servers.ts';
 
 /** An issuer that serves its key set over HTTP. */
 export type Issuer = {
@@ -37,8 +37,7 @@ export async function startIssuer(): Promise<Issuer> {
     response.writeHead(isDown ? 503 : 200, { 'Content-Type': 'application/json' });
     response.end(text ?? JSON.stringify({ keys }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { url, close } = await startServer(server);
   async function add(kid: string): Promise<CryptoKey> {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
     keys.push({ ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' });
@@ -46,7 +45,7 @@ export async function startIssuer(): Promise<Issuer> {
   }
 
   return {
-    url: `http://127.0.0.1:${port}/jwks`,
+    url: `${url}/jwks`,
     requests: () => requests,
     async rotate(kid) {
       keys = [];
@@ -71,9 +70,6 @@ export async function startIssuer(): Promise<Issuer> {
       held = promise;
       return resolve;
     },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }

@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { getPort, startServer, type TestServer } from './servers.ts';
 
 /** A mail as received: the addresses of the envelope, the source, and its parts. */
 export type ReceivedMail = {
@@ -57,7 +57,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   });
   await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
   return {
-    port: readPort(server.server),
+    port: getPort(server.server),
     mails,
     get connections() {
       return connections;
@@ -68,21 +68,15 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   };
 }
 
-/** A server that breaks the protocol. */
-export type BrokenServer = { port: number; close(): Promise<void> };
-
 /**
- * Starts a server that sends `greeting` and then passes each line of the client to `respond`, including the lines of
- * the message and the final dot.
+ * Starts a server that breaks the protocol: it sends `greeting`, and then passes each line of the client to `respond`,
+ * including the lines of the message and the final dot.
  */
-export async function startBrokenServer(
+export function startBrokenServer(
   greeting: string | null,
   respond: (line: string, socket: Socket) => void = () => undefined,
-): Promise<BrokenServer> {
-  const sockets = new Set<Socket>();
+): Promise<TestServer> {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    sockets.add(socket.once('close', () => sockets.delete(socket)));
-    socket.on('error', () => undefined);
     if (greeting !== null) socket.write(`${greeting}\r\n`);
     let rest = '';
     socket.on('data', (chunk) => {
@@ -91,16 +85,7 @@ export async function startBrokenServer(
       for (const line of lines) respond(line, socket);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: readPort(server),
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return startServer(server);
 }
 
 /** Replies as a server does that accepts everything, except to the lines that `exceptions` handle. */
@@ -121,11 +106,4 @@ export function acceptExcept(exceptions: Readonly<Record<string, (socket: Socket
     if (exception !== undefined) exception(socket);
     else if (reply !== undefined) socket.write(`${reply}\r\n`);
   };
-}
-
-function readPort(server: Server): number {
-  const address: AddressInfo | string | null = server.address();
-  if (address === null || typeof address === 'string')
-    throw new Error('The server does not listen on a port.');
-  return address.port;
 }

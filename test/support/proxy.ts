@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { getPort } from './servers.ts';
 
 /** A TCP proxy that can simulate outages of the server behind it. */
 export type TestProxy = {
@@ -11,8 +12,14 @@ export type TestProxy = {
   close(): Promise<void>;
 };
 
-/** Starts a proxy in front of a local port. A stalled connection never recovers, as after the crash of a host. */
-export async function startProxy(target: number): Promise<TestProxy> {
+/** What happens to data from a client: it is forwarded, replaced, or held back together with everything after it. */
+export type Edit = (sent: Buffer) => Buffer | 'hold';
+
+/**
+ * Starts a proxy in front of a local port, which edits what clients send. A stalled connection never recovers, as after
+ * the crash of a host.
+ */
+export async function startProxy(target: number, edit?: Edit): Promise<TestProxy> {
   let upstreamPort = target;
   const sockets = new Set<Socket>();
   let isStalled = false;
@@ -25,30 +32,28 @@ export async function startProxy(target: number): Promise<TestProxy> {
     if (isStalled) return;
     const upstream = connect(upstreamPort, '127.0.0.1');
     track(upstream);
-    client.pipe(upstream).pipe(client);
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      socket.on('close', () => other.destroy());
-    }
+    if (edit) forwardEdited(client, upstream, edit);
+    else client.pipe(upstream);
+    upstream.pipe(client);
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const port = getPort(server);
 
-  const closeSockets = () => {
+  const refuse = async () => {
     for (const socket of sockets) socket.destroy();
+    if (!server.listening) return;
+    server.close();
+    await once(server, 'close');
   };
   return {
     port,
     async setState(state) {
       isStalled = state === 'stall';
       if (isStalled) for (const socket of sockets) socket.unpipe().pause();
-      if (state === 'refuse') {
-        server.close();
-        closeSockets();
-        await once(server, 'close');
-      } else if (!server.listening) {
+      if (state === 'refuse') await refuse();
+      else if (!server.listening) {
         server.listen(port, '127.0.0.1');
         await once(server, 'listening');
       }
@@ -56,19 +61,15 @@ export async function startProxy(target: number): Promise<TestProxy> {
     setTarget(next) {
       upstreamPort = next;
     },
-    async close() {
-      closeSockets();
-      if (!server.listening) return;
-      server.close();
-      await once(server, 'close');
-    },
+    close: refuse,
   };
 }
 
-/** Returns the port that a server listens on. */
-export function getPort(server: Server): number {
-  const address: AddressInfo | string | null = server.address();
-  if (address === null || typeof address === 'string')
-    throw new Error('The server does not listen on a port.');
-  return address.port;
+function forwardEdited(client: Socket, upstream: Socket, edit: Edit): void {
+  let isHeld = false;
+  client.on('data', (sent) => {
+    const edited = isHeld ? 'hold' : edit(sent);
+    isHeld = edited === 'hold';
+    if (edited !== 'hold') upstream.write(edited);
+  });
 }

@@ -1,10 +1,10 @@
 import { createECDH, type ECDH, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { decrypt } from 'http_ece';
 import { type Certificate, createCertificate, trustCertificate } from './certificate.ts';
+import { startServer } from './servers.ts';
 
 /** A browser that has subscribed: its keys, as `PushSubscription.toJSON()` returns them. */
 export type Browser = {
@@ -64,7 +64,6 @@ export async function startPushService(
 ): Promise<PushService> {
   const { key, cert } = isTrusted ? getTrustedCertificate() : createCertificate('DNS:localhost');
   const requests: PushRequest[] = [];
-  const sockets = new Set<Socket>();
   const server = createServer({ key, cert }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -75,30 +74,15 @@ export async function startPushService(
     });
   });
   let connections = 0;
-  server.on('connection', (socket: Socket) => {
+  server.on('connection', () => {
     connections += 1;
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.once('close', () => sockets.delete(socket));
   });
-  server.listen(0, 'localhost');
-  await once(server, 'listening');
-  const { port } = readAddress(server.address());
+  const { port, close } = await startServer(server, 0, 'localhost');
   return {
     host: `localhost:${port}`,
     port,
     requests,
     connections: () => connections,
-    async close() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await once(server, 'close');
-    },
+    close,
   };
-}
-
-function readAddress(address: AddressInfo | string | null): AddressInfo {
-  if (address === null || typeof address === 'string')
-    throw new Error('The server does not listen on a port.');
-  return address;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type GraphQLField, getNamedType, isCompositeType } from 'graphql';
 import { formatEventCursor } from '../../src/revisions/event-cursor.ts';
 import { schema } from '../../src/schema.ts';
-import { payloads, workspaceInput } from './records.ts';
+import { notification, workspaceInput } from './records.ts';
 
 type Arguments = Record<string, unknown>;
 
@@ -33,11 +33,11 @@ const browserKeys = {
 };
 
 /**
- * Valid arguments of every root field. `userId` is used where an argument names a user, except by `deleteUser`, so that
- * nothing is deleted.
+ * Valid arguments of every root field, none by default. `userId` is used where an argument names a user, except by
+ * `deleteUser`, so that nothing is deleted.
  */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
-  accountEvents: () => ({}),
+  ...Object.fromEntries(Object.keys(rootFields).map((name) => [name, () => ({})])),
   acknowledgeAnswer: (userId) => ({
     input: { userId, notificationId: 'unknown', outcome: 'ACCEPTED' },
   }),
@@ -45,50 +45,19 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
     input: { id: 'unknown', answerId: randomUUID(), plan: { decision: 'APPROVE' } },
   }),
   claimEditorCredentialRefresh: (userId) => ({ input: { userId, version: '1', claimId: randomUUID() } }),
-  contact: () => ({}),
-  deleteEditorAuth: () => ({}),
   deleteUser: () => ({ input: { userId: 'nobody' } }),
   deleteWorkspace: (userId) => ({ input: { userId, id: randomUUID(), deletedAt: new Date().toISOString() } }),
   deliveries: () => ({ notificationId: 'unknown' }),
   dismissNotification: () => ({ input: { id: 'unknown' } }),
   dismissNotifications: () => ({ input: { ids: ['unknown'] } }),
-  editorAuth: () => ({}),
-  editorAuthEvents: () => ({}),
   editorCredential: (userId) => ({ userId }),
   user: (id) => ({ id }),
-  viewer: () => ({}),
-  latestPlatformCursor: () => ({}),
   notification: () => ({ id: 'unknown' }),
-  notificationCounts: () => ({}),
   notificationEvents: () => ({ after: formatEventCursor({ epoch: '', revision: 0 }) }),
-  notificationPreferences: () => ({}),
-  notifications: () => ({}),
-  platform: () => ({}),
-  platformEvents: () => ({}),
-  publishNotification: (userId) => ({
-    input: {
-      userId,
-      task: { id: randomUUID(), projectId: 'project-1' },
-      title: 'A title',
-      payload: payloads.plan_requested,
-    },
-  }),
-  publishNotifications: (userId) => ({
-    input: {
-      notifications: [
-        {
-          userId,
-          task: { id: randomUUID(), projectId: 'project-1' },
-          title: 'A title',
-          payload: payloads.plan_requested,
-        },
-      ],
-    },
-  }),
+  publishNotification: (userId) => ({ input: notification(userId) }),
+  publishNotifications: (userId) => ({ input: { notifications: [notification(userId)] } }),
   putContact: (userId) => ({ input: { userId, email: 'a@example.com', chatMemberId: 'U012AB3CD' } }),
   putWorkspaces: (userId) => ({ input: { userId, workspaces: [workspaceInput()] } }),
-  pushPublicKey: () => ({}),
-  pushSubscriptions: () => ({}),
   refreshEditorCredential: (userId) => ({
     input: { userId, version: '1', accessToken: 'access', refreshToken: 'refresh' },
   }),
@@ -102,11 +71,8 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   restoreNotification: () => ({ input: { id: 'unknown' } }),
   restoreNotifications: () => ({ input: { ids: ['unknown'] } }),
   retryDeliveries: () => ({ input: {} }),
-  'subscription platformEvents': () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
   updateNotificationPreferences: () => ({ input: { preferences: [] } }),
-  workspaceEvents: () => ({}),
-  workspaces: () => ({}),
 };
 
 /** Builds the document that calls a root field and passes all given arguments as variables. */

@@ -1,12 +1,16 @@
 import { expect } from 'vitest';
 import type { Workload } from './workload.ts';
 
-/** Checks a user's records against the operations and their results. */
-export async function checkUser(workload: Workload, userId: string): Promise<void> {
-  await checkNotifications(workload, userId);
-  await checkWorkspaces(workload, userId);
-  await checkPreferences(workload, userId);
-  checkCredential(workload, userId);
+/** Checks the records of all users against the operations and their results. */
+export async function checkWorkload(workload: Workload): Promise<void> {
+  for (const userId of workload.users) {
+    await checkNotifications(workload, userId);
+    await checkWorkspaces(workload, userId);
+    await checkPreferences(workload, userId);
+    const { versions, refreshedFrom } = workload.account(userId);
+    expect(new Set(versions).size).toBe(versions.length);
+    expect(new Set(refreshedFrom).size).toBe(refreshedFrom.length);
+  }
 }
 
 const time = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -91,10 +95,4 @@ async function checkPreferences({ database, account }: Workload, userId: string)
   );
   if (preferences.length === 0) expect(rows).toEqual([]);
   else expect(preferences).toContainEqual(rows);
-}
-
-function checkCredential({ account }: Workload, userId: string): void {
-  const { versions, refreshedFrom } = account(userId);
-  expect(new Set(versions).size).toBe(versions.length);
-  expect(new Set(refreshedFrom).size).toBe(refreshedFrom.length);
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
-import { getPort } from '../../support/proxy.ts';
+import { getPort } from '../../support/servers.ts';
 
 /**
  * Starts a proxy like nginx's `proxy_pass` without further directives: it sends the address of the upstream as `Host`

@@ -1,8 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
+import { freePort } from '../support/servers.ts';
 
 /** A real Redis without persistence, in its own process. */
 export type TestRedis = {
@@ -52,23 +51,4 @@ async function run(port: number) {
       throw new Error(`redis-server ended:\n${printed}`);
   }
   return child;
-}
-
-/**
- * Returns a port that no process listens on. It is below the range that Linux takes local ports from, so that no
- * connection takes the port before it is used.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(10_000, 32_768);
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
 }
