@@ -9,7 +9,7 @@ import { isId } from '../values/text.ts';
 import { fingerprint, type KeySet, REMOVAL_MS } from './key-set.ts';
 import { parseScopes, type Scope, TASK_SCOPE } from './scopes.ts';
 import { ALGORITHMS } from './usable-keys.ts';
-import type { TokenTask, Viewer } from './viewer.ts';
+import { identifyCaller, type TokenTask, type Viewer } from './viewer.ts';
 
 /** The requirements that a token is verified against. */
 type TokenRules = Pick<Config, 'issuer' | 'audience' | 'orgClaim' | 'scopes' | 'taskClaims'> & {
@@ -64,10 +64,12 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
     }
     const claims = Claims.parse(payload);
     const scopes = parseScopes(claims, rules.scopes);
+    const task = readTask(claims, scopes, rules);
     return {
       userId: claims.sub,
+      caller: identifyCaller(claims.sub, task),
       scopes,
-      ...readTask(claims, scopes, rules),
+      ...(task && { task }),
       isMember: Organization.safeParse(claims[rules.orgClaim]).success,
       expiresAt: claims.exp * 1000,
       signedBy: fingerprint(key),
@@ -97,21 +99,21 @@ async function verifySignature({ keySet, issuer, audience }: TokenRules, token: 
 }
 
 /**
- * Reads the task of a task token.
+ * Reads the task of a task token; `undefined` for another token.
  * @throws {UnauthenticatedError} if the claims of tasks are not configured, the token does not have both, or one is not an ID
  */
 function readTask(
   claims: Readonly<Record<string, unknown>>,
   scopes: ReadonlySet<Scope>,
   { taskClaims }: TokenRules,
-): { task?: TokenTask } {
-  if (!scopes.has(TASK_SCOPE)) return {};
+): TokenTask | undefined {
+  if (!scopes.has(TASK_SCOPE)) return undefined;
   if (taskClaims === null)
     throw UnauthenticatedError.invalidToken(`scope "${TASK_SCOPE}": AUTH_TASK_CLAIM is not set`);
   const task = { userId: readId(claims, taskClaims.user), taskId: readId(claims, taskClaims.task) };
   const { project } = taskClaims;
-  if (project === undefined || !Object.hasOwn(claims, project)) return { task };
-  return { task: { ...task, projectId: readId(claims, project) } };
+  if (project === undefined || !Object.hasOwn(claims, project)) return task;
+  return { ...task, projectId: readId(claims, project) };
 }
 
 function readId(claims: Readonly<Record<string, unknown>>, name: string): string {

@@ -13,6 +13,8 @@ export type Viewer = {
    * argument, or a field of its input) names another user.
    */
   readonly userId: string;
+  /** The caller whom limits count for: see {@link identifyCaller}. */
+  readonly caller: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Whether the token names an organization. authenticate.ts reads the claim. */
   readonly isMember: boolean;
@@ -28,7 +30,7 @@ export type Viewer = {
  * Returns the caller whom limits count for: the token's subject, or the task of a task token, so that a task can use up
  * neither the limits of its user nor those of other tasks.
  */
-export function identifyCaller({ userId, task }: Viewer): string {
+export function identifyCaller(userId: string, task?: Task): string {
   // No ID contains a control character, so that no subject and no other task has the same key.
   return task ? `${task.userId}\n${task.taskId}` : userId;
 }
@@ -36,6 +38,7 @@ export function identifyCaller({ userId, task }: Viewer): string {
 /** The viewer of introspection without a token. Has no permissions. */
 export const anonymous: Viewer = {
   userId: '',
+  caller: '',
   scopes: new Set(),
   isMember: false,
   expiresAt: 0,

@@ -1,4 +1,4 @@
-import { identifyCaller, type Viewer } from '../auth/viewer.ts';
+import type { Viewer } from '../auth/viewer.ts';
 import { GoingAwayError, RateLimitedError } from '../errors/gateway-errors.ts';
 import type { Revisions } from '../revisions/revisions.ts';
 
@@ -85,7 +85,7 @@ export function createHub(maxSubscribers: number, { observeDelay, onChange }: Hu
   const hub: Hub = {
     join(subscriber) {
       const { userId, viewer, isService = false } = subscriber;
-      const caller = identifyCaller(viewer);
+      const { caller } = viewer;
       const opened = isService ? 0 : (openedBy.get(caller) ?? 0);
       if (size >= maxSubscribers || opened >= MAX_SUBSCRIBERS_PER_CALLER) {
         throw new RateLimitedError(RETRY_SECONDS, 'open streams');
@@ -102,7 +102,7 @@ export function createHub(maxSubscribers: number, { observeDelay, onChange }: Hu
       if (subscribers.size === 0) users.delete(userId);
       size -= 1;
       if (subscriber.isService) return;
-      const caller = identifyCaller(viewer);
+      const { caller } = viewer;
       const opened = (openedBy.get(caller) ?? 0) - 1;
       if (opened > 0) openedBy.set(caller, opened);
       else openedBy.delete(caller);

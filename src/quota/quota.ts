@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Bucket } from '../auth/access.ts';
-import { anonymous, identifyCaller, type Viewer } from '../auth/viewer.ts';
+import { anonymous, type Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
 import { createAnonymousLimiter, type LimiterName, type Limiters, type Limits } from './limiters.ts';
 
@@ -200,7 +200,7 @@ export function createQuota(limits: Limits, limiters: Limiters) {
 
 /** Formats the key of a caller's bucket: `reads:alice`. */
 export function formatKey(name: LimiterName, viewer: Viewer): string {
-  return `${name}:${identifyCaller(viewer)}`;
+  return `${name}:${viewer.caller}`;
 }
 
 /** Converts the time until a bucket resets to whole seconds, at least 1. */

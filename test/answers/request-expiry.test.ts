@@ -53,7 +53,14 @@ const approve = (id: string, using = dependencies) =>
     { id, answerId: randomUUID(), given: { plan: { decision: 'approve', feedback: null } }, via: 'rest' },
     [],
   );
-const viewer = { userId: 'platform', scopes: new Set<never>(), isMember: false, expiresAt: 0, signedBy: '' };
+const viewer = {
+  userId: 'platform',
+  caller: 'platform',
+  scopes: new Set<never>(),
+  isMember: false,
+  expiresAt: 0,
+  signedBy: '',
+};
 const wait = (id: string) =>
   awaitRequest(
     { ...dependencies, viewer, hub: createHub(10), onLeave: () => undefined },

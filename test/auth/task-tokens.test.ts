@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requireOwnTask } from '../../src/auth/access.ts';
-import type { Viewer } from '../../src/auth/viewer.ts';
+import { identifyCaller, type Viewer } from '../../src/auth/viewer.ts';
 import { NotFoundError } from '../../src/errors/gateway-errors.ts';
 import { createHub, type Subscriber } from '../../src/live/hub.ts';
 import { graphql, rest } from '../support/client.ts';
@@ -468,7 +468,16 @@ describe('the limit of tasks', () => {
 
 /** Creates the viewer of a token. */
 function createViewer(userId: string, task?: Viewer['task']): Viewer {
-  return { userId, scopes: new Set(), isMember: false, expiresAt: 0, signedBy: '', ...(task && { task }) };
+  const caller = identifyCaller(userId, task);
+  return {
+    userId,
+    caller,
+    scopes: new Set(),
+    isMember: false,
+    expiresAt: 0,
+    signedBy: '',
+    ...(task && { task }),
+  };
 }
 
 test('a task has at most 20 live streams, which limit neither its user nor other tasks', () => {

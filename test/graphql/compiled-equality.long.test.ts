@@ -55,6 +55,7 @@ function createFullContext(): Context {
     database,
     viewer: {
       userId: 'alice',
+      caller: 'alice',
       scopes: new Set(scopes),
       isMember: true,
       expiresAt: Number.MAX_SAFE_INTEGER,

@@ -48,7 +48,14 @@ async function openList(userId: string, list: number[] = [], { of = hub, wrap = 
     );
   };
   await store();
-  const viewer = { userId, scopes: new Set<never>(), isMember: true, expiresAt: Infinity, signedBy: '' };
+  const viewer = {
+    userId,
+    caller: userId,
+    scopes: new Set<never>(),
+    isMember: true,
+    expiresAt: Infinity,
+    signedBy: '',
+  };
   const source: Source<Item> = { topic: 'notifications', getStartRevision: () => 0, read: wrap(read) };
   const reader = new SourceReader(opened, {
     userId,

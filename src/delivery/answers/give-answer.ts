@@ -94,7 +94,7 @@ export async function attempt<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const scopes: Viewer['scopes'] = new Set(['account:read']);
-  const viewer: Viewer = { userId, scopes, isMember: false, expiresAt: 0, signedBy: '' };
+  const viewer: Viewer = { userId, caller: userId, scopes, isMember: false, expiresAt: 0, signedBy: '' };
   const charges = { admitted: 0, minimum: 1, isBlocked: false, onChange: () => undefined };
   quota.throwIfBlocked({ viewer, charges });
   await quota.chargeMinimum({ viewer, charges });
