@@ -12,7 +12,7 @@ import { type Path, summarizeIssues, type ValidationIssue, valueAt } from '../sr
 import { toIssues } from '../src/errors/validation-issues.ts';
 import { asGatewayError } from '../src/graphql/errors.ts';
 import { requestQuery } from '../src/http/messages.ts';
-import { readJson } from '../src/http/read-json.ts';
+import { readJson } from '../src/http/read-body.ts';
 import { createQueryReader, type Query } from './query.ts';
 import { type ArgumentSource, type Binding, isSource, type Route } from './route.ts';
 import { containsSecret, isStrictObject, toArguments, toCamelCase, unwrap } from './wire.ts';
@@ -35,7 +35,7 @@ export function createReader(route: Route): (request: Request, context: Context)
   return async (request, context) => {
     const issues: ValidationIssue[] = [];
     const path = parsePathParameters(pathNames, request.path, issues);
-    const query = readQuery(requestQuery(request), issues);
+    const query = readQuery?.(requestQuery(request), issues) ?? {};
     if (issues.length > 0) throw new BadRequestError(summarizeIssues(issues), issues);
     if (route.body === undefined) return { path, query, body: undefined };
     const body = await readJson(request, context);

@@ -5,7 +5,7 @@ import { UnauthenticatedError, ValidationError } from '../errors/gateway-errors.
 import { valueAt } from '../errors/issue.ts';
 import { reportError } from '../graphql/errors.ts';
 import { requestQuery, sendText } from '../http/messages.ts';
-import { readJson } from '../http/read-json.ts';
+import { readJson } from '../http/read-body.ts';
 import type { FoundRequest } from '../notifications/answers/await-request.ts';
 import { contextOf } from '../server/caller.ts';
 import { describeRange, idSchema } from '../values/constraints.ts';

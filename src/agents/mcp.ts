@@ -8,8 +8,7 @@ import type { Request as ExpressRequest, Response as ExpressResponse, RequestHan
 import { ConflictError, NotFoundError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/errors.ts';
 import { EVENT_STREAM } from '../graphql/plugins/request.ts';
-import { createBodyError } from '../http/read-body.ts';
-import { readJson } from '../http/read-json.ts';
+import { createBodyError, readJson } from '../http/read-body.ts';
 import type { Log } from '../log.ts';
 import { contextOf } from '../server/caller.ts';
 import { version } from '../version.ts';

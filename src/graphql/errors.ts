@@ -74,8 +74,7 @@ export type OperationResult = Pick<ExecutionResult, 'data'> & {
  * together. If the whole request failed, the reply contains no data, and `httpErrors` have its status and headers as
  * `extensions.http`; otherwise, its status is 200.
  */
-export function maskResult({ errors, data }: OperationResult, record: ReportTo) {
-  if (errors === undefined) return { reply: { data }, httpErrors: [] };
+export function maskResult({ errors = [], data }: OperationResult, record: ReportTo) {
   const found = errors.map((error) => ({ error, shown: reportError(error, record) }));
   const codes = found.map(({ shown }) => shown.code);
   const serializeItems = createItemSerializer();

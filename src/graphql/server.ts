@@ -5,9 +5,8 @@ import type { ServerContext } from '../context.ts';
 import { sendText } from '../http/messages.ts';
 import { maskResult } from './errors.ts';
 import { createIntrospectionReplies } from './introspection-replies.ts';
-import { useCompiledExecution } from './plugins/compiled-execution.ts';
 import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
-import { useOperations } from './plugins/operations.ts';
+import { useExecution } from './plugins/execution.ts';
 import { useReplies } from './plugins/replies.ts';
 import { resultTypes, useRequest } from './plugins/request.ts';
 
@@ -23,13 +22,7 @@ export function createGraphQLServer(schema: GraphQLSchema) {
   const replies = createIntrospectionReplies(schema);
   return createYoga<ServerContext>({
     schema,
-    plugins: [
-      useRequest(),
-      useDocuments(documents, replies),
-      useOperations(replies),
-      useCompiledExecution(),
-      useReplies(),
-    ],
+    plugins: [useRequest(), useDocuments(documents, replies), useExecution(replies), useReplies()],
     parserAndValidationCache: documents,
     graphqlEndpoint: GRAPHQL_PATH,
     // The body is limited where it is read.

@@ -16,6 +16,11 @@ export type ListOwner = OwnedRecord & {
   readonly isListed: boolean;
 };
 
+/** Returns the caller as the user whose records are selected. */
+export function viewerNode({ viewer: { userId } }: Context): ListOwner {
+  return { userId, reader: 'viewer', isListed: false };
+}
+
 /** A list of a user in the schema. */
 export type ListField<Filter, Node> = {
   /** The name of its entity tag. */

@@ -12,15 +12,6 @@ export function toPattern(template: string): RegExp {
   return new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]*')}$`);
 }
 
-/** Creates a function that maps a path to its template, so that IDs and unknown paths do not become metric labels. */
-export function createRouteNames(templates: readonly string[]): (path: string) => string | undefined {
-  const plain = new Set(templates.filter((template) => !template.includes('{')));
-  const patterns = templates
-    .filter((template) => !plain.has(template))
-    .map((template) => ({ template, pattern: toPattern(template) }));
-  return (path) => (plain.has(path) ? path : patterns.find(({ pattern }) => pattern.test(path))?.template);
-}
-
 /** Sends a UTF-8 reply. Node.js writes headers and body together because the body is a string. */
 export function sendText(response: ServerResponse, status: number, type: string, text: string): void {
   response.writeHead(status, {
@@ -28,6 +19,15 @@ export function sendText(response: ServerResponse, status: number, type: string,
     'Content-Length': Buffer.byteLength(text),
   });
   response.end(text);
+}
+
+/**
+ * Sends JSON, or no body with 204 and 304. Express is not used for it, because it would reply 304 to `If-None-Match: *`
+ * on any path; only lists may reply 304.
+ */
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  if (status === 204 || status === 304) response.writeHead(status).end();
+  else sendText(response, status, 'application/json', JSON.stringify(body));
 }
 
 /**

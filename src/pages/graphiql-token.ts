@@ -8,8 +8,7 @@ import { signDevelopmentToken } from '../config/development-keys.ts';
 import type { Config } from '../config.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { sendText } from '../http/messages.ts';
-import type { ReadBody } from '../http/read-body.ts';
-import { readJson } from '../http/read-json.ts';
+import { type ReadBody, readJson } from '../http/read-body.ts';
 import { Secret } from '../values/secret.ts';
 
 const KEY_BYTES = 32;

@@ -1,8 +1,7 @@
 import { accountRead, platformRead } from '../auth/access.ts';
-import type { Context } from '../context.ts';
 import { builder } from '../graphql/builder.ts';
 import { defineSingletonRef } from '../graphql/record-ref.ts';
-import type { ListOwner } from '../graphql/user-list.ts';
+import { type ListOwner, viewerNode } from '../graphql/user-list.ts';
 import { findRevisions } from '../revisions/revisions.ts';
 
 /** A user whose records an operation selects. */
@@ -17,11 +16,6 @@ export const UserRef = builder.objectRef<UserNode>('User').implement({
     ref: t.field(defineSingletonRef<UserNode>('User')),
   }),
 });
-
-/** Returns the caller as a user. */
-export function viewerNode({ viewer: { userId } }: Context): UserNode {
-  return { userId, reader: 'viewer', isListed: false };
-}
 
 builder.queryFields((t) => ({
   viewer: t.field({

@@ -6,10 +6,10 @@ import { countListPoints, definePageArguments, defineRestArguments } from '../gr
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, readBySubfields } from '../graphql/selected-fields.ts';
-import { type ListField, nestedPageNote, readUserList } from '../graphql/user-list.ts';
+import { type ListField, nestedPageNote, readUserList, viewerNode } from '../graphql/user-list.ts';
 import { createSourceReader } from '../live/source.ts';
 import { openStream } from '../live/stream.ts';
-import { UserRef, viewerNode } from '../users/user.graphql.ts';
+import { UserRef } from '../users/user.graphql.ts';
 import { isUuid, MAX_LENGTH } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { RUNS_BEFORE_COMPILATION } from '../../src/graphql/plugins/compiled-execution.ts';
+import { RUNS_BEFORE_COMPILATION } from '../../src/graphql/plugins/execution.ts';
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import { useGateway } from '../support/gateway.ts';
 import { payloads, publish } from '../support/records.ts';

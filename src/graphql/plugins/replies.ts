@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
-import type { GatewayPlugin } from '../../context.ts';
+import type { Context, GatewayPlugin } from '../../context.ts';
 import { contextOf } from '../../server/caller.ts';
 import { maskResult, type OperationResult } from '../errors.ts';
 import { EVENT_STREAM } from './request.ts';
@@ -33,7 +33,7 @@ export function useReplies(): GatewayPlugin {
       // The prepared reply to introspection is JSON.
       if (Array.isArray(result) || Symbol.asyncIterator in result || result.stringify) return;
       const context = contextOf(res);
-      const { reply, httpErrors } = maskResult(result, context);
+      const { reply, httpErrors } = mask(result, context);
       const running = reply.data == null ? undefined : context.runningDocument;
       const text = running ? running.format(reply) : JSON.stringify(reply);
       // Yoga reads status and headers from the errors. It would serialize copies of them, without `locations`.
@@ -43,6 +43,12 @@ export function useReplies(): GatewayPlugin {
     },
   };
 }
+
+/** Returns the reply of a result, and the errors with the status of the HTTP response. Most results have none. */
+const mask = (result: OperationResult, context: Context) =>
+  result.errors
+    ? maskResult(result, context)
+    : { reply: { data: result.data, errors: undefined }, httpErrors: [] };
 
 const COMMENT = ':\n\n';
 const NEXT = 'event: next\ndata: ';
@@ -59,7 +65,7 @@ async function sendEvents(
   heartbeats: Heartbeats,
 ): Promise<void> {
   const format = (event: OperationResult) =>
-    `${NEXT}${JSON.stringify(maskResult(event, contextOf(response)).reply)}\n\n`;
+    `${NEXT}${JSON.stringify(mask(event, contextOf(response)).reply)}\n\n`;
   const stop = () => void events.return?.(undefined).catch(() => undefined);
   if (response.closed) return stop();
   response.once('close', stop);

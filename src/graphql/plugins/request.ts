@@ -12,7 +12,7 @@ import {
 import { isRecord } from '../../errors/issue.ts';
 import { toIssues } from '../../errors/validation-issues.ts';
 import { requestQuery } from '../../http/messages.ts';
-import { parseJson, readJson } from '../../http/read-json.ts';
+import { parseJson, readJson } from '../../http/read-body.ts';
 import { contextOf } from '../../server/caller.ts';
 import { asGatewayError, withStatus } from '../errors.ts';
 
