@@ -2,10 +2,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { readSystemErrorCode } from '../src/errors/failure.ts';
-import { matchesEntityTag } from '../src/http/messages.ts';
+import { matchesEntityTag, sendJson } from '../src/http/messages.ts';
 import { contextOf } from '../src/server/caller.ts';
 import type { Parts } from './binding.ts';
-import { sendJson } from './errors.ts';
 import { formatNextQuery, toListPart } from './query.ts';
 import type { Paged, Route } from './route.ts';
 

@@ -14,8 +14,8 @@ export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSche
 type QueryParameter = { name: string; shape: QueryShape | z.ZodInt };
 
 /**
- * Creates the function that reads the query parameters of a route. Invalid parameters become issues. Unknown ones are
- * ignored on the paths of the specification, and become issues on the paths of extensions.
+ * Creates the function that reads the query parameters of a route; `undefined` if it ignores all. Invalid parameters become
+ * issues. Unknown ones are ignored on the paths of the specification, and become issues on the paths of extensions.
  */
 export function createQueryReader({ bind, paged, isExtension = false }: Route) {
   const own = listSources(bind).filter((source) => source.from === 'query');
@@ -29,6 +29,7 @@ export function createQueryReader({ bind, paged, isExtension = false }: Route) {
     shape,
   }));
   const declared: readonly QueryParameter[] = [...own, ...page];
+  if (declared.length === 0 && !isExtension) return undefined;
   const names = declared.map(({ name }) => name);
   return (sent: URLSearchParams, issues: ValidationIssue[]): Query => {
     if (isExtension) issues.push(...findUnknown(names, sent));

@@ -18,7 +18,6 @@ import { type Sender, startSender } from './delivery/sender.ts';
 import { bindChannels } from './delivery/targets.ts';
 import { createCredentialCipher } from './encryption/bound-cipher.ts';
 import { createBodyReader } from './http/read-body.ts';
-import type { Announce } from './live/announcer.ts';
 import { type Change, createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
 import type { Log } from './log.ts';
@@ -52,17 +51,17 @@ export async function createServices(config: Config, database: Database, log: Lo
   const cipher = createCredentialCipher(keys);
   const delivery = createDelivery(config, metrics, log);
   const { outbox } = delivery;
-  const { hub, live } = startLive(config, database, metrics, delivery, log);
+  const onChange = (change: Change) => {
+    delivery.onChange(change);
+    if (change.hasEvents) positioning.notice();
+  };
+  const { hub, live } = startLive(config, database, metrics, onChange, log);
   const positioning = startPositioning({
     database,
     announce: live.announce,
     log,
     sweepMs: config.liveSweepMs,
   });
-  const announce: Announce = (changes) => {
-    live.announce(changes);
-    positioning.notice(changes);
-  };
   const redis = config.redisUrl === null ? undefined : await openRedis(config.redisUrl);
   const limiters = createLimiters(config.limits, redis, createFallbackCounter(metrics));
   const quota = createQuota(config.limits, limiters);
@@ -86,7 +85,7 @@ export async function createServices(config: Config, database: Database, log: Lo
     database,
     cipher,
     hub,
-    announce,
+    announce: live.announce,
     outbox,
     push: createPushRegistration(config.delivery.push, keys),
     quota,
@@ -128,16 +127,13 @@ export function startLive(
   config: Config,
   database: Database,
   metrics: Registry,
-  { onChange }: Delivery,
+  onChange: (change: Change) => void,
   log: Log,
 ) {
   const hub = createHub(config.maxSubscribers, { observeDelay: createEventDelay(metrics), onChange });
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
   return { hub, live: startLiveEvents(database, hub, timing, log) };
 }
-
-/** The delivery of notifications by a gateway or a worker. */
-type Delivery = ReturnType<typeof createDelivery>;
 
 /** Creates the configured delivery. It sends nothing until it is started. */
 export function createDelivery(config: Config, registry: Registry, log: Log) {

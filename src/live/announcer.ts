@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
-import { type Announcement, formatPayloads } from './announcement.ts';
 import type { Change, Hub } from './hub.ts';
+import type { Announcement } from './listener.ts';
 
 /** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
 export type Announce = (changes: Change | readonly Change[]) => void;
@@ -39,10 +39,10 @@ const MAX_PENDING = 10_000;
  * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced.
  * Announcements are sent after the commit of the change, in a transaction that does not wait for the disk. `NOTIFY` in
  * the transaction of the change would hold an exclusive lock of the PostgreSQL cluster until the commit is on disk.
- * @param notify sends payloads to all gateways
+ * @param notify sends an announcement to all gateways
  */
 export function createAnnouncer(
-  notify: (payloads: readonly string[]) => Promise<void>,
+  notify: (announcement: Announcement) => Promise<void>,
   hub: Pick<Hub, 'wake'>,
   log: Log,
 ): Announcer {
@@ -101,7 +101,7 @@ export function createAnnouncer(
     lastSent = number;
     lastSentAt = performance.now();
     try {
-      await notify(formatPayloads({ from, number, changes }));
+      await notify({ from, number, changes });
       receipts.noteSent(number);
     } catch (error) {
       log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');

@@ -1,8 +1,58 @@
+import { Buffer } from 'node:buffer';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import { z } from 'zod';
 import { breakConnection, endSession } from '../database/pool.ts';
 import type { Log } from '../log.ts';
-import { type Announcement, CHANNEL, parsePayload } from './announcement.ts';
+import { type Change, topics } from './hub.ts';
+
+/** The PostgreSQL channel on which gateways announce changes. */
+export const CHANNEL = 'account_changes';
+
+/** PostgreSQL rejects payloads of 8,000 bytes and more. */
+const MAX_PAYLOAD_BYTES = 7900;
+
+/**
+ * A message from a gateway to all gateways, itself included: the sender, a number that increases with every
+ * announcement, and changes.
+ */
+export type Announcement = { from: string; number: number; changes: Change[] };
+
+const Payload = z.object({
+  from: z.string(),
+  number: z.int(),
+  changes: z.array(z.tuple([z.string(), z.enum(topics), z.int()])),
+});
+
+/** Formats an announcement as payloads, with as many changes in each as fit. */
+function formatPayloads({ from, number, changes }: Announcement): string[] {
+  const format = (parts: readonly string[]) =>
+    `{"from":${JSON.stringify(from)},"number":${number},"changes":[${parts.join(',')}]}`;
+  const maxBytes = MAX_PAYLOAD_BYTES - Buffer.byteLength(format([]));
+  const payloads: string[][] = [[]];
+  let size = 0;
+  for (const { user, topic, revision } of changes) {
+    const part = JSON.stringify([user, topic, revision]);
+    const bytes = Buffer.byteLength(part) + 1;
+    if (size + bytes > maxBytes) {
+      payloads.push([]);
+      size = 0;
+    }
+    payloads.at(-1)?.push(part);
+    size += bytes;
+  }
+  return payloads.map(format);
+}
+
+/** Parses a payload; `undefined` if it was not written by {@link formatPayloads}. */
+export function parsePayload(payload: string | undefined): Announcement | undefined {
+  try {
+    const { from, number, changes } = Payload.parse(JSON.parse(payload ?? ''));
+    return { from, number, changes: changes.map(([user, topic, revision]) => ({ user, topic, revision })) };
+  } catch {
+    return undefined;
+  }
+}
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
@@ -11,8 +61,8 @@ const MAX_RETRY_MS = 2000;
 export type Listener = {
   /** Whether it is connected and listening. */
   readonly isUp: boolean;
-  /** Sends payloads in one transaction. @throws {Error} if they cannot be sent */
-  notify(payloads: readonly string[]): Promise<void>;
+  /** Sends an announcement in one transaction. @throws {Error} if it cannot be sent */
+  notify(announcement: Announcement): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -45,10 +95,12 @@ export function startListener(
     get isUp() {
       return listening !== undefined;
     },
-    async notify(payloads) {
+    async notify(announcement) {
       const client = listening;
       if (client === undefined) throw new Error('the connection is interrupted');
-      const calls = payloads.map((payload) => `pg_notify('${CHANNEL}', ${client.escapeLiteral(payload)})`);
+      const calls = formatPayloads(announcement).map(
+        (payload) => `pg_notify('${CHANNEL}', ${client.escapeLiteral(payload)})`,
+      );
       // One round trip, without waiting for the disk: a sweep finds changes whose announcement was lost.
       const transaction = `begin; set local synchronous_commit = off; select ${calls.join(', ')}; commit`;
       try {

@@ -27,7 +27,7 @@ export function startLiveEvents(
   log: Log,
 ): LiveEvents {
   const connection = { url: database.url, timeoutMs };
-  const announcer = createAnnouncer((payloads) => listener.notify(payloads), hub, log);
+  const announcer = createAnnouncer((announcement) => listener.notify(announcement), hub, log);
   const sweep = startSweep(database, hub, sweepMs, log, announcer.probe);
   const { receive, probe } = announcer;
   const onListening = () => {

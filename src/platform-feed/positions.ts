@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type Database, getKysely } from '../database/database.ts';
 import type { Announce } from '../live/announcer.ts';
-import { ALL_USERS, type Change } from '../live/hub.ts';
+import { ALL_USERS } from '../live/hub.ts';
 import type { Log } from '../log.ts';
 
 /** The maximum number of events that get a position in one transaction. */
@@ -15,8 +15,8 @@ const INTERVAL_MS = 50;
 
 /** Gives positions to committed events. */
 export type Positioning = {
-  /** Notices the events of changes of this gateway. */
-  notice(changes: Change | readonly Change[]): void;
+  /** Notices that a change of this gateway wrote events. */
+  notice(): void;
   stop(): Promise<void>;
 };
 
@@ -33,11 +33,9 @@ export function startPositioning({ database, announce, log, sweepMs }: Positioni
   let sleep = new AbortController();
   const finished = run();
   return {
-    notice(changes) {
+    notice() {
       // Aborting again would create an error for every change.
-      if (sleep.signal.aborted) return;
-      const hasEvents = 'user' in changes ? changes.hasEvents : changes.some((change) => change.hasEvents);
-      if (hasEvents) sleep.abort();
+      if (!sleep.signal.aborted) sleep.abort();
     },
     async stop() {
       stopping.abort();

@@ -11,7 +11,7 @@ import { NotFoundError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/errors.ts';
 import { resultTypes } from '../graphql/plugins/request.ts';
 import { createGraphQLServer, GRAPHQL_PATH, sendGraphQLError, serveGraphQL } from '../graphql/server.ts';
-import { createRouteNames, toPattern } from '../http/messages.ts';
+import { toPattern } from '../http/messages.ts';
 import { createRequestMetrics } from '../metrics/request-metrics.ts';
 import { notificationKinds } from '../notifications/notification.enums.ts';
 import { serveOpenApi } from '../openapi/document.ts';
@@ -22,7 +22,7 @@ import type { Services } from '../services.ts';
 import { createIdentifyCaller } from './caller.ts';
 import { allowOrigins, checkTarget, setSecurityHeaders } from './headers.ts';
 import { createMonitoring, METRICS_PATH } from './monitoring.ts';
-import { recordRequests } from './request-log.ts';
+import { createRouteNames, recordRequests } from './request-log.ts';
 
 /**
  * Creates the app that handles all requests: the steps of every request, then the endpoints. `publicUrl` returns the URL

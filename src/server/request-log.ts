@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import type { RequestRecord } from '../context.ts';
+import { toPattern } from '../http/messages.ts';
 import type { Log } from '../log.ts';
 
 /** A request whose reply was sent or whose caller disconnected. */
@@ -85,4 +86,13 @@ export function recordRequests(
     response.locals.record = record;
     next();
   };
+}
+
+/** Creates a function that maps a path to its template, so that IDs and unknown paths do not become metric labels. */
+export function createRouteNames(templates: readonly string[]): (path: string) => string | undefined {
+  const plain = new Set(templates.filter((template) => !template.includes('{')));
+  const patterns = templates
+    .filter((template) => !plain.has(template))
+    .map((template) => ({ template, pattern: toPattern(template) }));
+  return (path) => (plain.has(path) ? path : patterns.find(({ pattern }) => pattern.test(path))?.template);
 }

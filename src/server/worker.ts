@@ -13,7 +13,7 @@ export async function startWorker(config: Config, database: Database, log: Log) 
   const metrics = new Registry();
   const delivery = createDelivery(config, metrics, log);
   // A worker has no subscribers; announcements only wake the sender.
-  const { live } = startLive({ ...config, maxSubscribers: 0 }, database, metrics, delivery, log);
+  const { live } = startLive({ ...config, maxSubscribers: 0 }, database, metrics, delivery.onChange, log);
   let admin: AdminServer | undefined;
   let isStopping = false;
   try {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { CHANNEL, parsePayload } from '../../src/live/announcement.ts';
+import { CHANNEL, parsePayload } from '../../src/live/listener.ts';
 import type { TestDatabase } from '../support/database.ts';
 
 /** Records the announcements that gateways send. */
