@@ -1,24 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { useGateway } from '../support/gateway.ts';
 import { publish, resolve } from '../support/records.ts';
 import { answer, answers, listEvents } from '../support/requests.ts';
-import { openInboxes, watch } from './client-inboxes.ts';
-import { type ReplyProxy, startReplyProxy } from './reply-proxy.ts';
+import { useInboxes, watch } from './client-inboxes.ts';
 
-const gateway = useGateway();
-let proxy: ReplyProxy;
-beforeAll(async () => {
-  proxy = await startReplyProxy(gateway);
-});
-afterAll(() => proxy.close());
-
-const inboxes = openInboxes();
-afterEach(() => {
-  inboxes.close();
-  vi.unstubAllGlobals();
-  proxy.edit((_operation, part) => part);
-});
+const { gateway, open, close, edit, collectAnswerIds } = useInboxes();
 
 /** The storage of a tab: Node.js has none without a file. */
 function stubSessionStorage(): Map<string, string> {
@@ -31,20 +17,13 @@ function stubSessionStorage(): Map<string, string> {
   return items;
 }
 
-/** Returns the IDs of the answers that were sent since this was called. */
-function collectAnswerIds(): () => string[] {
-  const before = proxy.bodies.length;
-  return () => proxy.bodies.slice(before).flatMap((body) => /"answerId":"(\w+)"/.exec(body)?.[1] ?? []);
-}
-
 /** Lets the gateway execute the answers, and loses the replies. */
-function loseAnswers(): void {
-  proxy.edit((operation, part) => (operation === 'Answer' ? 'cut' : part));
-}
+const loseAnswers = () => edit('Answer', () => 'cut');
+const returnAnswers = () => edit('Answer', (part) => part);
 
 test('shows an answer at once, and stores it', async () => {
   const { id } = await publish(gateway, 'stored', 'question_requested');
-  const inbox = inboxes.open(gateway, 'stored');
+  const inbox = open('stored');
   const card = watch(inbox.notification(id));
   const counts = watch(inbox.counts);
   await eventually(() => expect(counts().data).toMatchObject({ total: 1, openRequests: 1 }));
@@ -64,7 +43,7 @@ test('shows an answer at once, and stores it', async () => {
 
 test('returns the answer that came first', async () => {
   const { id } = await publish(gateway, 'second');
-  const inbox = inboxes.open(gateway, 'second');
+  const inbox = open('second');
   const card = watch(inbox.notification(id));
   await eventually(() => expect(card().data).toBeTruthy());
   await answer(gateway, 'second', { id, ...answers.reject });
@@ -83,13 +62,13 @@ test('reports a request that was withdrawn', async () => {
     task: { id: 'task-1', projectId: 'project-1' },
   });
   await resolve(gateway, 'withdrawn', 'task-1');
-  const outcome = await inboxes.open(gateway, 'withdrawn').answer(id, { plan: { decision: 'APPROVE' } });
+  const outcome = await open('withdrawn').answer(id, { plan: { decision: 'APPROVE' } });
   expect(outcome).toMatchObject({ type: 'alreadySettled', state: 'WITHDRAWN', answer: null });
 });
 
 test('undoes an answer that is refused', async () => {
   const { id } = await publish(gateway, 'refused');
-  const inbox = inboxes.open(gateway, 'refused');
+  const inbox = open('refused');
   const card = watch(inbox.notification(id));
   await eventually(() => expect(card().data).toBeTruthy());
   const answering = inbox.answer(id, { reply: { text: 'This is not a plan' } });
@@ -104,16 +83,16 @@ test('sends an answer again under the same ID while its outcome is not known, al
   const approve = { plan: { decision: 'APPROVE', feedback: 'Secret' } } as const;
   const collect = collectAnswerIds();
   loseAnswers();
-  await expect(inboxes.open(proxy, 'reload').answer(id, approve)).rejects.toMatchObject({
+  await expect(open('reload').answer(id, approve)).rejects.toMatchObject({
     code: 'NETWORK_ERROR',
   });
   // The first attempt, and two retries.
   expect(collect()).toHaveLength(3);
   expect(stored.size).toBe(1);
-  inboxes.close();
+  close();
 
-  proxy.edit((_operation, part) => part);
-  const outcome = await inboxes.open(proxy, 'reload').answer(id, approve);
+  returnAnswers();
+  const outcome = await open('reload').answer(id, approve);
   expect(outcome).toMatchObject({ type: 'stored' });
   expect(new Set(collect()).size).toBe(1);
   expect(stored.size).toBe(0);
@@ -127,14 +106,14 @@ test('sends other content, and answers of another account, under other IDs', asy
   await publish(gateway, 'another', 'plan_requested', { id });
   const collect = collectAnswerIds();
   loseAnswers();
-  const inbox = inboxes.open(proxy, 'other');
+  const inbox = open('other');
   await expect(inbox.answer(id, answers.approve)).rejects.toMatchObject({ code: 'NETWORK_ERROR' });
-  proxy.edit((_operation, part) => part);
+  returnAnswers();
   expect(await inbox.answer(id, answers.reject)).toMatchObject({
     type: 'alreadySettled',
     answer: { plan: { decision: 'APPROVE' } },
   });
-  await inboxes.open(proxy, 'another').answer(id, answers.approve);
+  await open('another').answer(id, answers.approve);
   expect(new Set(collect()).size).toBe(3);
 });
 
@@ -142,10 +121,10 @@ test('without session storage, remembers the ID as long as the page', async () =
   vi.stubGlobal('sessionStorage', undefined);
   const { id } = await publish(gateway, 'memory');
   const collect = collectAnswerIds();
-  const inbox = inboxes.open(proxy, 'memory');
+  const inbox = open('memory');
   loseAnswers();
   await expect(inbox.answer(id, answers.approve)).rejects.toMatchObject({ code: 'NETWORK_ERROR' });
-  proxy.edit((_operation, part) => part);
+  returnAnswers();
   expect(await inbox.answer(id, answers.approve)).toMatchObject({ type: 'stored' });
   expect(new Set(collect()).size).toBe(1);
 });

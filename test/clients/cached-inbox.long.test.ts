@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss as dismissElsewhere } from '../support/inbox.ts';
-import { asMember, asPlatform, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { member, signToken } from '../support/tokens.ts';
-import { type CachingClient, cachingClients } from './caching-clients.ts';
-import { expectNoWarnings } from './console.ts';
+import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member, platform, signToken } from '../support/tokens.ts';
+import { type CachingClient, describeCaches } from './caching-clients.ts';
 
 const NOTIFICATION =
   '... on UserNotification { ref id kind status createdAt task { id projectId } request { state } }';
@@ -14,10 +13,6 @@ const PAGE = `nodes { ${NOTIFICATION} } pageInfo { hasNextPage endCursor }`;
 const ACTIVE = `query ($first: Int, $after: String) {
   notifications(first: $first, after: $after, filter: { statuses: [ACTIVE] }) { ${PAGE} }
 }`;
-const DELETE_WORKSPACE =
-  'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }';
-const CONNECT_EDITOR =
-  'mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) { __typename } }';
 const WORKSPACE = 'ref id status projectId createdAt';
 const EVENTS = `subscription ($after: String, $userId: ID) { notificationEvents(after: $after, userId: $userId) {
   cursor counts { ref total } notification { ${NOTIFICATION} }
@@ -30,8 +25,7 @@ const ACCOUNT_EVENTS = `subscription ($after: String) { accountEvents(after: $af
 
 const gateway = useGateway();
 
-describe.each(cachingClients)('an inbox in the cache of %s', (_name, create) => {
-  expectNoWarnings();
+describeCaches('an inbox in the cache', (create) => {
   let user: string;
   let client: CachingClient;
   beforeEach(async () => {
@@ -83,10 +77,9 @@ describe.each(cachingClients)('an inbox in the cache of %s', (_name, create) => 
     await client.fetch(ACTIVE, { first: 20 });
     await client.fetch(all);
 
-    await client.mutate(
-      'mutation ($id: ID!) { dismissNotification(input: { id: $id }) { notification { ... on UserNotification { ref status } } } }',
-      { id },
-    );
+    await client.mutate(`mutation { dismissNotification(input: { id: "${id}" }) {
+      notification { ... on UserNotification { ref status } }
+    } }`);
 
     expect(await readIds(ACTIVE, { first: 20 })).toEqual([other]);
     expect(await client.readCached(all)).toMatchObject({
@@ -159,6 +152,12 @@ describe.each(cachingClients)('an inbox in the cache of %s', (_name, create) => 
     return nodes.map(({ id, status }: Record<string, string>) => [id, status]);
   }
 
+  /** Expects a running workspace and another, newest first, in the lists of the cache. */
+  async function expectStates(ofRunning: unknown[], other: unknown[]) {
+    expect(await readStates(all)).toEqual([ofRunning, other]);
+    expect(await readStates(running)).toEqual([ofRunning]);
+  }
+
   /** Three workspaces, oldest first. */
   const createWorkspaces = () =>
     [1, 2, 3].map((day) => workspaceInput({ createdAt: `2026-05-0${day}T00:00:00.000Z` }));
@@ -177,15 +176,10 @@ describe.each(cachingClients)('an inbox in the cache of %s', (_name, create) => 
     const updatedAt = new Date(Date.now() + 1000).toISOString();
     await putWorkspaces(gateway, user, [{ ...first, status: 'STOPPED', updatedAt }]);
     await eventually(async () => expect(await readStates(running)).toHaveLength(2));
-    const deletion = { userId: user, id: third?.id, deletedAt: updatedAt };
-    await asPlatform(gateway, DELETE_WORKSPACE, { input: deletion });
+    await gateway.as(platform).deleteWorkspace({ userId: user, id: third?.id, deletedAt: updatedAt });
     await followed;
 
-    expect(await readStates(all)).toEqual([
-      [second?.id, 'RUNNING'],
-      [first?.id, 'STOPPED'],
-    ]);
-    expect(await readStates(running)).toEqual([[second?.id, 'RUNNING']]);
+    await expectStates([second?.id, 'RUNNING'], [first?.id, 'STOPPED']);
   });
 
   test('applies changes of workspaces and of the editor connection by accountEvents', async () => {
@@ -196,18 +190,13 @@ describe.each(cachingClients)('an inbox in the cache of %s', (_name, create) => 
     const after = await currentAccountCursor();
     const updatedAt = new Date(Date.now() + 1000).toISOString();
     await putWorkspaces(gateway, user, [{ ...second }, { ...first, status: 'STOPPED', updatedAt }]);
-    const deletion = { userId: user, id: third?.id, deletedAt: updatedAt };
-    await asPlatform(gateway, DELETE_WORKSPACE, { input: deletion });
-    await asMember(gateway, user, CONNECT_EDITOR);
+    await gateway.as(platform).deleteWorkspace({ userId: user, id: third?.id, deletedAt: updatedAt });
+    await gateway.as(user).connectEditor({ accessToken: 'a', refreshToken: 'r' });
 
     // A start, three workspaces, the editor connection.
     await client.follow(ACCOUNT_EVENTS, { after }, 5);
 
-    expect(await readStates(all)).toEqual([
-      [second?.id, 'RUNNING'],
-      [first?.id, 'STOPPED'],
-    ]);
-    expect(await readStates(running)).toEqual([[second?.id, 'RUNNING']]);
+    await expectStates([second?.id, 'RUNNING'], [first?.id, 'STOPPED']);
     expect(await client.readCached(editor)).toMatchObject({ editorAuth: { auth: { type: 'SUBSCRIPTION' } } });
   });
 

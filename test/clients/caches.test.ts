@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { InMemoryCache } from '@apollo/client';
-import { isObjectType } from 'graphql';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type DocumentNode, isObjectType, print } from 'graphql';
+import { expect, test } from 'vitest';
 import { apolloCacheOptions } from '../../clients/typescript/src/apollo.ts';
+import * as operations from '../../clients/typescript/src/operations.ts';
 import { graphcacheOptions } from '../../clients/typescript/src/urql.ts';
 import { schema } from '../../src/schema.ts';
 import { useGateway } from '../support/gateway.ts';
 import { createBrowser } from '../support/push-service.ts';
-import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { type Kind, payloads, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
-import { cachingClients } from './caching-clients.ts';
-import { expectNoWarnings } from './console.ts';
+import { describeCaches } from './caching-clients.ts';
 
 const gateway = useGateway({
   VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
@@ -26,9 +26,7 @@ const REGISTER = `mutation ($input: RegisterPushSubscriptionInput!) {
 const queryInbox = (fields: string) =>
   `{ notifications(first: 10) { nodes { ... on UserNotification { ref id } ${fields} } } }`;
 
-describe.each(cachingClients)('the cache of %s', (_name, create) => {
-  expectNoWarnings();
-
+describeCaches('the cache', (create) => {
   test('stores questions with equal IDs of two notifications separately', async () => {
     const user = randomUUID();
     for (const question of ['First?', 'Second?']) {
@@ -88,12 +86,8 @@ describe.each(cachingClients)('the cache of %s', (_name, create) => {
       `{ viewer { ref id ${fields.slice(1)} }`,
       `{ user(id: "${other}") { ref id ${fields.slice(1)} }`,
     ];
-    await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
-      editorAuth { ref needsReauth }
-    } }`);
-    await client.mutate(`mutation { updateNotificationPreferences(input: { preferences: [
-      { emailEnabled: false, pushEnabled: true, chatDmEnabled: true }
-    ] }) { preferences { ref notificationKind emailEnabled } } }`);
+    await gateway.as(own).connectEditor({ accessToken: 'a', refreshToken: 'r' });
+    await gateway.as(own).updatePreferences({ preferences: [{ emailEnabled: false }] });
 
     const ours = await client.fetch(ourQuery);
     const theirs = await client.fetch(theirQuery);
@@ -116,59 +110,70 @@ describe.each(cachingClients)('the cache of %s', (_name, create) => {
     });
   });
 
-  test('updates the results of earlier queries after a mutation', async () => {
+  test("the package's operations select all that the cache needs to store and to update their results", async () => {
     const user = randomUUID();
-    const { id } = await publish(gateway, user);
+    for (const kind of Object.keys(payloads) as Kind[]) await publish(gateway, user, kind);
+    const { id } = await publish(gateway, user, 'plan_requested');
+    await putWorkspaces(gateway, user, [workspaceInput()]);
     const client = create(gateway.address, await member(user));
-    const query = `{
-      notification(id: "${id}") { ... on UserNotification { ref id status } }
-      notificationPreferences { ref notificationKind pushEnabled }
-      editorAuth { ref needsReauth auth { type } }
-    }`;
-    await client.fetch(query);
-
-    await client.mutate(`mutation { dismissNotification(input: { id: "${id}" }) {
-      notification { ... on UserNotification { ref id status } }
-    } }`);
-    await client.mutate(`mutation { updateNotificationPreferences(input: { preferences: [
-      { notificationKind: TASK_FAILED, emailEnabled: true, pushEnabled: false, chatDmEnabled: true }
-    ] }) { preferences { ref notificationKind pushEnabled } } }`);
-    await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
-      editorAuth { ref needsReauth auth { type } }
-    } }`);
-
-    expect(await client.readCached(query)).toMatchObject({
-      notification: { status: 'DISMISSED' },
+    const lists = [
+      [operations.Notifications, { first: 20, filter: { statuses: ['ACTIVE'] } }],
+      [operations.Notification, { id }],
+      [operations.Preferences, {}],
+      [operations.EditorConnection, {}],
+    ] as const;
+    const others = [
+      [operations.Counts, {}],
+      [operations.Workspaces, { first: 20 }],
+      [operations.Deliveries, { notificationId: id }],
+    ] as const;
+    for (const [query, variables] of [...lists, ...others]) {
+      const data = await client.fetch(print(query), { ...variables });
+      expect(await client.readCached(print(query), { ...variables })).toEqual(data);
+    }
+    const mutate = async (operation: DocumentNode, input: object, count: number, changed: object) => {
+      await client.mutate(print(operation), { input });
+      const cached = await Promise.all(
+        lists.map(([query, variables]) => client.readCached(print(query), { ...variables })),
+      );
+      const { notifications, ...rest } = Object.assign({}, ...cached);
+      expect(notifications.nodes).toHaveLength(count);
+      expect(rest).toMatchObject(changed);
+    };
+    await mutate(operations.Dismiss, { id }, 4, { notification: { status: 'DISMISSED' } });
+    await mutate(operations.Restore, { id }, 5, { notification: { status: 'ACTIVE' } });
+    const answer = { id, answerId: randomUUID(), plan: { decision: 'APPROVE' } };
+    await mutate(operations.Answer, answer, 4, { notification: { status: 'RESOLVED' } });
+    const preferences = [{ notificationKind: 'TASK_FAILED', pushEnabled: false }];
+    await mutate(operations.UpdatePreferences, { preferences }, 4, {
       notificationPreferences: [true, true, false, true].map((pushEnabled) => ({ pushEnabled })),
+    });
+    await mutate(operations.ConnectEditor, { accessToken: 'a', refreshToken: 'r' }, 4, {
       editorAuth: { auth: { type: 'SUBSCRIPTION' } },
     });
   });
-});
 
-test('the cache of Apollo Client merges objects without `ref`, and replaces lists', async () => {
-  const logged = vi.spyOn(console, 'warn');
-  onTestFinished(() => logged.mockRestore());
-  const user = randomUUID();
-  await putWorkspaces(gateway, user, [workspaceInput()]);
-  const [[, create]] = cachingClients;
-  const client = create(gateway.address, await member(user));
-  const queries = ['cpus', 'memoryMb'].map(
-    (field) => `{ workspaces { nodes { ref hardware { ${field} } } } }`,
-  );
-  const browsers = '{ pushSubscriptions { ref id } }';
-  for (const name of ['first', 'second']) {
-    const { keys } = createBrowser();
-    await client.mutate(REGISTER, { input: { endpoint: `https://push.example.com/${name}`, keys } });
-  }
-  for (const query of queries) await client.fetch(query);
-  const [{ id }] = (await client.fetch(browsers)).pushSubscriptions;
-  await client.mutate(`mutation { removePushSubscription(input: { id: "${id}" }) { removed } }`);
+  test('merges objects without `ref`, and replaces lists', async () => {
+    const user = randomUUID();
+    await putWorkspaces(gateway, user, [workspaceInput()]);
+    const client = create(gateway.address, await member(user));
+    const queries = ['cpus', 'memoryMb'].map(
+      (field) => `{ workspaces { nodes { ref hardware { ${field} } } } }`,
+    );
+    const browsers = '{ pushSubscriptions { ref id } }';
+    for (const name of ['first', 'second']) {
+      const { keys } = createBrowser();
+      await client.mutate(REGISTER, { input: { endpoint: `https://push.example.com/${name}`, keys } });
+    }
+    for (const query of queries) await client.fetch(query);
+    const [{ id }] = (await client.fetch(browsers)).pushSubscriptions;
+    await client.mutate(`mutation { removePushSubscription(input: { id: "${id}" }) { removed } }`);
 
-  await client.fetch(browsers);
+    await client.fetch(browsers);
 
-  for (const query of queries) expect(await client.readCached(query)).toBeDefined();
-  expect((await client.readCached(browsers)).pushSubscriptions).toHaveLength(1);
-  expect(logged).not.toHaveBeenCalled();
+    for (const query of queries) expect(await client.readCached(query)).toBeDefined();
+    expect((await client.readCached(browsers)).pushSubscriptions).toHaveLength(1);
+  });
 });
 
 const roots = ['Query', 'Mutation', 'Subscription'];

@@ -4,6 +4,7 @@ import { cacheExchange } from '@urql/exchange-graphcache';
 import { OperationTypeNode, print } from 'graphql';
 import { createClient } from 'graphql-sse';
 import { firstValueFrom, map, Observable, take, toArray } from 'rxjs';
+import { afterEach, beforeEach, describe, expect, type MockInstance, vi } from 'vitest';
 import { apolloCacheOptions } from '../../clients/typescript/src/apollo.ts';
 import { graphcacheOptions } from '../../clients/typescript/src/urql.ts';
 
@@ -103,10 +104,24 @@ function createUrql(address: string, token: string): CachingClient {
   };
 }
 
-type NamedClient = [name: string, create: (address: string, token: string) => CachingClient];
-
-/** Both clients with their names. */
-export const cachingClients: [apollo: NamedClient, urql: NamedClient] = [
-  ['Apollo Client', createApollo],
-  ['urql', createUrql],
-];
+/** Describes tests of both caches, in which no client may log a warning or an error. */
+export function describeCaches(
+  name: string,
+  defineTests: (create: (address: string, token: string) => CachingClient, isApollo: boolean) => void,
+): void {
+  describe.each([
+    ['Apollo Client', createApollo],
+    ['urql', createUrql],
+  ])(`${name} of %s`, (_name, create) => {
+    let spies: MockInstance[] = [];
+    beforeEach(() => {
+      spies = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'error')];
+    });
+    afterEach(() => {
+      const logged = spies.flatMap(({ mock }) => mock.calls.map((values) => values.join(' ')));
+      for (const spy of spies) spy.mockRestore();
+      expect(logged).toEqual([]);
+    });
+    defineTests(create, create === createApollo);
+  });
+}

@@ -1,3 +1,4 @@
+import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest';
 import {
   createInbox,
   type Inbox,
@@ -5,27 +6,51 @@ import {
   type NotificationList,
   type Store,
 } from '../../clients/typescript/src/index.ts';
+import { eventually } from '../support/eventually.ts';
+import { useGateway } from '../support/gateway.ts';
 import { member } from '../support/tokens.ts';
+import { type ReplyProxy, startReplyProxy } from './reply-proxy.ts';
 
-/** The inboxes that a test opened. */
-export type ClientInboxes = {
-  /** Opens the inbox of a member at a gateway. */
-  open(at: { address: string }, user: string, options?: Partial<InboxOptions>): Inbox;
-  /** Signs out of all of them. */
-  close(): void;
-};
-
-/** Opens inboxes that are closed together. */
-export function openInboxes(): ClientInboxes {
+/** Starts a gateway with a proxy, through which members open inboxes until the end of a test. */
+export function useInboxes() {
+  const gateway = useGateway();
+  let proxy: ReplyProxy;
   const opened: Inbox[] = [];
+  const close = () => {
+    for (const inbox of opened.splice(0)) void inbox.signOut();
+  };
+  beforeAll(async () => {
+    proxy = await startReplyProxy(gateway);
+  });
+  afterEach(() => {
+    close();
+    vi.unstubAllGlobals();
+    proxy.edit((_operation, part) => part);
+  });
+  afterAll(() => proxy.close());
   return {
-    open({ address }, user, options = {}) {
-      const inbox = createInbox({ url: `${address}/graphql`, getToken: () => member(user), ...options });
+    gateway,
+    /** Opens the inbox of a member, by default through the proxy. */
+    open(user: string, options: Partial<InboxOptions> = {}, at: { address: string } = proxy): Inbox {
+      const inbox = createInbox({ url: `${at.address}/graphql`, getToken: () => member(user), ...options });
       opened.push(inbox);
       return inbox;
     },
-    close() {
-      for (const inbox of opened.splice(0)) void inbox.signOut();
+    /** Signs out of all of them. */
+    close,
+    /** Edits each part of the replies to come to an operation; the other ones stay as they are. */
+    edit(operation: string, change: (part: string) => string | 'cut') {
+      proxy.edit((name, part) => (name === operation ? change(part) : part));
+    },
+    /** Returns the operations that were sent since this was called. */
+    countOperations(): () => string[] {
+      const before = proxy.operations.length;
+      return () => proxy.operations.slice(before);
+    },
+    /** Returns the IDs of the answers that were sent since this was called. */
+    collectAnswerIds(): () => string[] {
+      const before = proxy.bodies.length;
+      return () => proxy.bodies.slice(before).flatMap((body) => /"answerId":"(\w+)"/.exec(body)?.[1] ?? []);
     },
   };
 }
@@ -36,5 +61,20 @@ export function watch<State>(store: Store<State>): () => State {
   return () => store.get();
 }
 
+/** Subscribes to the active notifications of an inbox, and returns their list. */
+export function watchList(inbox: Inbox): NotificationList {
+  const list = inbox.notifications();
+  watch(list);
+  return list;
+}
+
 /** Returns the IDs that a list shows. */
 export const shownIds = (list: NotificationList) => list.get().data?.notifications.map(({ id }) => id);
+
+/** Waits until a list shows notifications. */
+export const expectShown = (list: NotificationList, ...ids: (string | undefined)[]) =>
+  eventually(() => expect(shownIds(list)).toEqual(ids));
+
+/** Waits until an inbox receives events. */
+export const awaitLive = (inbox: Inbox) =>
+  eventually(() => expect(inbox.connection.get().state).toBe('live'));

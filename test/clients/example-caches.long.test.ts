@@ -9,8 +9,7 @@ import {
   splitOperations,
   startExampleGateway,
 } from '../support/examples.ts';
-import { type CachingClient, cachingClients } from './caching-clients.ts';
-import { expectNoWarnings } from './console.ts';
+import { type CachingClient, describeCaches } from './caching-clients.ts';
 
 /** The operations of each caller share a cache, as in an application. */
 const callers = Map.groupBy(examples, ({ group }) => group);
@@ -31,13 +30,12 @@ async function findCursor(client: CachingClient, subscription: string, values: R
   return start.accountEvents.cursor;
 }
 
-describe.each(cachingClients)('the cache of %s', (_name, create) => {
+describeCaches('the cache', (create) => {
   let gateway: DevelopmentGateway;
   beforeAll(async () => {
     gateway = await startExampleGateway();
   });
   afterAll(() => gateway.close());
-  expectNoWarnings();
 
   describe.each([...callers])('with the examples of %s', (_group, group) => {
     let client: CachingClient;

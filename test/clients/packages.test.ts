@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { generateFiles } from '../../clients/typescript/generate.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { bundleClient, measureBundle } from '../support/client-bundle.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 
 const Dependencies = z.record(z.string(), z.string()).default({});
@@ -30,4 +31,29 @@ test('the packages have the version of the gateway, and depend on it or on later
       .map(([, required]) => required.replace(/^\^/, '')),
   ]);
   expect(new Set(versions)).toEqual(new Set([undefined, packageJson.version]));
+});
+
+const HOOKS = ['useInbox', 'useAnswer', 'useCounts', 'useNotification', 'usePreferences', 'useEditorAuth'];
+
+test.each([
+  ['client', 'createInbox, subscribeToPush', '', 16],
+  ['client and hooks', 'createInbox, subscribeToPush', ['InboxProvider', ...HOOKS].join(), 16],
+  [
+    'client, hooks and components',
+    'createInbox',
+    'InboxProvider, Inbox, InboxBell, NotificationPreferences',
+    30,
+  ],
+])(
+  '%s have at most the size that is promised, compressed, with dependencies',
+  async (_name, client, react, limit) => {
+    const { first } = await measureBundle(
+      `export { ${client} } from '@workspace-account/client'; export { ${react} } from '@workspace-account/react';`,
+    );
+    expect(first).toBeLessThanOrEqual(limit);
+  },
+);
+
+test('the client has no imports besides its own code', async () => {
+  expect(await bundleClient()).not.toMatch(/^import\b/m);
 });

@@ -308,42 +308,6 @@ describe('pending changes', () => {
   });
 });
 
-describe('counts while a notification is being dismissed', () => {
-  const setUp = async () => {
-    const client = new ModelClient();
-    for (const project of ['one', 'two']) client.gateway.publish('TASK_FAILED', project);
-    client.gateway.events = [];
-    client.load({}, 10);
-    client.loadCounts();
-    await client.finish(true);
-    const ids = client.gateway.cards.map(({ id }) => id);
-    for (const id of ids) client.change(id, dismissal(id, AT), () => client.gateway.dismiss(id));
-    await settle();
-    for (const request of client.inFlight) request.execute();
-    return client;
-  };
-  const total = ({ store }: ModelClient) => store.shown.counts?.value.total;
-
-  test('stay when its event arrives before the counts', async () => {
-    const client = await setUp();
-    expect(total(client)).toBe(0);
-    client.deliver(1);
-    expect(total(client)).toBe(0);
-  });
-
-  test('stay when counts from before it arrive after the reply', async () => {
-    const client = await setUp();
-    for (const request of client.inFlight) request.reply();
-    await settle();
-    expect(total(client)).toBe(0);
-    // Those of the first dismissal do not include the second.
-    client.deliver(2);
-    expect(total(client)).toBe(0);
-    client.deliver(2);
-    expect(total(client)).toBe(0);
-  });
-});
-
 test('the memory of a list does not grow with the notifications that were dismissed', () => {
   const filter: NotificationFilter = { statuses: ['ACTIVE'] };
   const gateway = new AccountModel();
