@@ -4,6 +4,7 @@ import { AccountStore } from '../../clients/typescript/src/account-store.ts';
 import {
   answering,
   type Change,
+  type DismissAllFilter,
   dismissal,
   dismissalOfAll,
   preferenceChanges,
@@ -13,7 +14,7 @@ import {
 import { MAX_UNUSED, selectList } from '../../clients/typescript/src/collection.ts';
 import { filterKey, matchesNotification } from '../../clients/typescript/src/filters.ts';
 import { GatewayError } from '../../clients/typescript/src/gateway-error.ts';
-import type { NotificationFilter } from '../../clients/typescript/src/generated/types.ts';
+import type { NotificationFilter, NotificationKind } from '../../clients/typescript/src/generated/types.ts';
 import { findNews } from '../../clients/typescript/src/news.ts';
 import type { KnownNotificationCard, NotificationCard } from '../../clients/typescript/src/records.ts';
 import {
@@ -44,14 +45,22 @@ const select = (state: State, filter: NotificationFilter) =>
   selectList(state.notifications, notificationRules, filterKey(filter));
 
 /** Returns the state after the first page of a list. */
-function load(filter: NotificationFilter, nodes: readonly NotificationCard[], hasNextPage = false): State {
-  const page = { nodes, pageInfo: { hasNextPage, endCursor: null } };
+function load(filter: NotificationFilter, nodes: readonly NotificationCard[]): State {
+  const page = { nodes, pageInfo: { hasNextPage: false, endCursor: null } };
   return applyNotifications(emptyState, { key: filterKey(filter), filter }, page, { since: 0 });
 }
 
 const eventOf = (notification: KnownNotificationCard) => ({
   cursor: '',
   content: { __typename: 'NotificationEvent' as const, notification },
+});
+
+const createPreference = (notificationKind: NotificationKind, emailEnabled = true) => ({
+  ref: '',
+  notificationKind,
+  emailEnabled,
+  pushEnabled: true,
+  chatDmEnabled: true,
 });
 
 describe('filters', () => {
@@ -100,41 +109,13 @@ describe('filters', () => {
 describe('a list', () => {
   const create = (id: string) => createCard({ id, createdAt: `2026-01-0${id}T00:00:00.000Z` });
   const [old, middle, young] = [create('1'), create('2'), create('3')];
-  const active = { statuses: ['ACTIVE'] } as const;
-
-  test.each<
-    [string, readonly KnownNotificationCard[], boolean, readonly KnownNotificationCard[], readonly string[]]
-  >([
-    ['shows a new notification first', [middle, old], false, [young], ['3', '2', '1']],
-    ['shows an older one at its place', [young, old], false, [middle], ['3', '2', '1']],
-    ['ignores what is beyond the last page', [young, middle], true, [old], ['3', '2']],
-    ['shows the end of a complete list', [young, middle], false, [old], ['3', '2', '1']],
-    ['shows a repeated one once', [young, middle], false, [young, young], ['3', '2']],
-    ['removes what no longer matches', [young, middle], false, [{ ...young, status: 'RESOLVED' }], ['2']],
-    [
-      'ignores an earlier state',
-      [{ ...young, updatedAt: AT }],
-      false,
-      [{ ...young, status: 'RESOLVED' }],
-      ['3'],
-    ],
-  ])('%s', (_name, nodes, hasMore, arriving, expected) => {
-    const state = arriving.map(eventOf).reduce(applyEvent, load(active, nodes, hasMore));
-    expect(select(state, active)?.map(({ id }) => id)).toEqual(expected);
-  });
+  const answered = { ...old, request: createRequest('ANSWERED') };
+  const receipt = { outcome: 'ACCEPTED', message: null, at: AT } as const;
 
   test.each<[string, KnownNotificationCard, KnownNotificationCard]>([
     ['dismissed', { ...old, status: 'DISMISSED' }, old],
     ['resolved', { ...old, status: 'RESOLVED' }, old],
-    ['dismissed after its resolution', { ...old, status: 'DISMISSED' }, { ...old, status: 'RESOLVED' }],
-    [
-      'acknowledged',
-      {
-        ...old,
-        request: { ...createRequest('ANSWERED'), receipt: { outcome: 'ACCEPTED', message: null, at: AT } },
-      },
-      { ...old, request: createRequest('ANSWERED') },
-    ],
+    ['acknowledged', { ...answered, request: { ...answered.request, receipt } }, answered],
   ])('ignores the state before it was %s in the same millisecond', (_name, later, earlier) => {
     expect(select(applyEvent(load({}, [later]), eventOf(earlier)), {})).toEqual([later]);
     expect(select(applyEvent(load({}, [earlier]), eventOf(later)), {})).toEqual([later]);
@@ -192,92 +173,47 @@ describe('news', () => {
       ['a resolution without a request', undefined, settled(0, null), undefined],
     ],
   )('%s', (_name, known, card, expected) => {
-    const { arrived, settled } = findNews(
-      load({}, known ? [known] : []),
-      [eventOf(card)],
-      new Set(['own']),
-      5000,
-    );
-    expect({ arrived, settled }).toEqual({
-      arrived: [],
-      settled: [],
-      ...(expected && { [expected]: [card] }),
-    });
+    const news = findNews(load({}, known ? [known] : []), [eventOf(card)], new Set(['own']), 5000);
+    expect(news).toEqual({ arrived: [], settled: [], ...(expected && { [expected]: [card] }) });
   });
 });
 
 describe('pending changes', () => {
   const open = createCard({ id: '1', request: createRequest('OPEN') });
-  const counts = {
-    ref: '',
-    cursor: '',
-    total: 3,
-    openRequests: 2,
-    byKind: [{ kind: 'PLAN_REQUESTED' as const, count: 3 }],
-  };
+  const byKind = [{ kind: 'PLAN_REQUESTED' as const, count: 3 }];
+  const counts = { ref: '', cursor: '', total: 3, openRequests: 2, byKind };
   const state: State = { ...load({}, [open]), counts: { value: counts, arrival: 0 } };
-  const show = (...changes: Change[]) => {
-    const shown = showChanges(state, changes);
-    return { card: select(shown, {})?.[0], counts: shown.counts?.value };
-  };
+  const dismissed = { status: 'DISMISSED', dismissedAt: AT };
+  const dismissAll = (filter: DismissAllFilter) => dismissalOfAll({ openRequests: true, ...filter }, AT);
+  const reject = { plan: { decision: 'REJECT', feedback: 'No' } } as const;
+  const reply = { reply: { text: 'Go on' } };
+  const answeredBy = (content: object) => ({ request: { state: 'ANSWERED', answer: content } });
 
   test.each<[string, Change[], object, object]>([
-    [
-      'dismissal',
-      [dismissal('1', AT)],
-      { status: 'DISMISSED', dismissedAt: AT },
-      { total: 2, openRequests: 2 },
-    ],
+    ['dismissal', [dismissal('1', AT)], dismissed, { total: 2, openRequests: 2 }],
     ['dismissal and restoration', [dismissal('1', AT), restoration('1')], { status: 'ACTIVE' }, { total: 3 }],
     ['restoration of an active one', [restoration('1')], open, counts],
     ['dismissal of all but open requests', [dismissalOfAll({}, AT)], open, counts],
-    [
-      'dismissal of all',
-      [dismissalOfAll({ openRequests: true }, AT)],
-      { status: 'DISMISSED' },
-      { total: 0, openRequests: 2 },
-    ],
-    [
-      'dismissal of another kind',
-      [dismissalOfAll({ kinds: ['TASK_FAILED'], openRequests: true }, AT)],
-      open,
-      counts,
-    ],
-    [
-      'dismissal in a project',
-      [dismissalOfAll({ projectIds: ['project'], openRequests: true }, AT)],
-      { status: 'DISMISSED' },
-      { total: 2 },
-    ],
-    [
-      'dismissal in another project',
-      [dismissalOfAll({ projectIds: ['other'], openRequests: true }, AT)],
-      open,
-      counts,
-    ],
+    ['dismissal of all', [dismissAll({})], dismissed, { total: 0, openRequests: 2 }],
+    ['dismissal of another kind', [dismissAll({ kinds: ['TASK_FAILED'] })], open, counts],
+    ['dismissal in a project', [dismissAll({ projectIds: ['project'] })], dismissed, { total: 2 }],
+    ['dismissal in another project', [dismissAll({ projectIds: ['other'] })], open, counts],
     [
       'answer',
-      [answering('1', { plan: { decision: 'REJECT', feedback: 'No' } }, 'a', AT)],
-      {
-        status: 'RESOLVED',
-        resolution: 'ANSWERED',
-        request: {
-          state: 'ANSWERED',
-          answer: { answerId: 'a', plan: { decision: 'REJECT', feedback: 'No' } },
-        },
-      },
+      [answering('1', reject, 'a', AT)],
+      { status: 'RESOLVED', resolution: 'ANSWERED', ...answeredBy({ answerId: 'a', ...reject }) },
       { total: 2, openRequests: 1 },
     ],
     [
       'answer to a dismissed one',
-      [dismissal('1', AT), answering('1', { reply: { text: 'Go on' } }, 'a', AT)],
-      { status: 'DISMISSED', request: { state: 'ANSWERED', answer: { reply: { text: 'Go on' } } } },
+      [dismissal('1', AT), answering('1', reply, 'a', AT)],
+      { ...dismissed, ...answeredBy(reply) },
       { total: 2, openRequests: 1 },
     ],
   ])('%s', (_name, changes, card, expected) => {
-    const shown = show(...changes);
-    expect(shown.card).toMatchObject(card);
-    expect(shown.counts).toMatchObject(expected);
+    const shown = showChanges(state, changes);
+    expect(select(shown, {})?.[0]).toMatchObject(card);
+    expect(shown.counts?.value).toMatchObject(expected);
   });
 
   test('a dismissal of all leaves what arrives after it', () => {
@@ -289,13 +225,7 @@ describe('pending changes', () => {
   });
 
   test('preferences change in order, and without a kind for all kinds', () => {
-    const preferences = (['TASK_FAILED', 'PLAN_REQUESTED'] as const).map((notificationKind) => ({
-      ref: '',
-      notificationKind,
-      emailEnabled: true,
-      pushEnabled: true,
-      chatDmEnabled: true,
-    }));
+    const preferences = [createPreference('TASK_FAILED'), createPreference('PLAN_REQUESTED')];
     const change = preferenceChanges([
       { emailEnabled: false, pushEnabled: false },
       { notificationKind: 'TASK_FAILED', emailEnabled: true, pushEnabled: null },
@@ -343,15 +273,7 @@ describe('replies that arrive late', () => {
   });
 
   test('preferences are not replaced by those of a request that was sent before they arrived', () => {
-    const preferences = (emailEnabled: boolean) => [
-      {
-        ref: '1',
-        notificationKind: 'TASK_FAILED' as const,
-        emailEnabled,
-        pushEnabled: true,
-        chatDmEnabled: true,
-      },
-    ];
+    const preferences = (emailEnabled: boolean) => [createPreference('TASK_FAILED', emailEnabled)];
     const state = applyPreferences(emptyState, preferences(false), { since: 0 });
     expect(applyPreferences(state, preferences(true), { since: 0 }).preferences).toBe(state.preferences);
     const later = applyPreferences(state, preferences(true), { since: state.arrivals });
@@ -439,12 +361,8 @@ class ModelClient {
     this.#loads.get(key)?.abort();
     const loading = new AbortController();
     this.#loads.set(key, loading);
-    this.store
-      .query(() => this.#send(execute), apply, loading.signal)
-      .then(
-        () => this.#loads.get(key) === loading && this.#loads.delete(key),
-        () => undefined,
-      );
+    const end = () => this.#loads.get(key) === loading && this.#loads.delete(key);
+    this.store.query(() => this.#send(execute), apply, loading.signal).then(end, () => undefined);
   }
 
   load(filter: NotificationFilter, first: number): void {
