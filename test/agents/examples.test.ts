@@ -5,7 +5,7 @@ import { MockLanguageModelV4 } from 'ai/test';
 import { expect, test, vi } from 'vitest';
 import { awaitOpen } from '../support/agents.ts';
 import { useGateway } from '../support/gateway.ts';
-import { answer, answers, readNotification } from '../support/requests.ts';
+import { answer, answers } from '../support/requests.ts';
 import { signTaskToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
@@ -31,9 +31,8 @@ test('the script with curl prints the answer to its question', async () => {
   expect(await once(script, 'exit')).toEqual([0, null]);
   const request = { state: 'ANSWERED', answer: { questions: [{ labels: ['Redis'], other: null }] } };
   expect(JSON.parse(await output)).toEqual({ data: { request } });
-  expect((await readNotification(gateway, 'curl', id)).request.receipt).toMatchObject({
-    outcome: 'ACCEPTED',
-  });
+  const { request: acknowledged } = await gateway.as('curl').notification({ id });
+  expect(acknowledged).toMatchObject({ receipt: { outcome: 'ACCEPTED' } });
 });
 
 const usage = {

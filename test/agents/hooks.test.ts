@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { awaitOpen, listOpen, recordedBody, sendHook } from '../support/agents.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
-import { scrape } from '../support/metrics.ts';
-import { answer, listEvents, makeExpired, readNotification } from '../support/requests.ts';
+import { answer, listEvents, makeExpired } from '../support/requests.ts';
 import { signTaskToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
@@ -26,131 +25,88 @@ async function duringWait(
   const reply = sendHook(gateway, body, { userId, ...parameters });
   const [request] = await awaitOpen(gateway, userId);
   await act(request.id);
-  return { reply: await reply, request };
+  return { reply: await reply, request, id: request.id };
 }
 
-const stateOf = async (userId: string, id: string) => (await readNotification(gateway, userId, id)).request;
+const readRequest = async (userId: string, id: string) =>
+  (await gateway.as(userId).notification({ id })).request;
+const expectWithdrawn = (userId: string, id: string) =>
+  eventually(async () => expect(await readRequest(userId, id)).toMatchObject({ state: 'WITHDRAWN' }));
 
 describe('a decision', () => {
+  const allow = { behavior: 'allow' };
+  const deny = (message: string) => ({ behavior: 'deny', message });
+  const [suggestion] = Object(bash.permission_suggestions);
+  const asked = 'Which database should the cart use?';
+  const updated = (text: string) => ({ ...Object(question.tool_input), answers: { [asked]: text } });
+
   test.each<[string, string, object, object, object]>([
-    ['allows once', 'claude', bash, option(0), { behavior: 'allow' }],
+    ['allows once', 'claude', bash, option(0), allow],
     [
       'allows the suggested rule for the session',
       'claude',
       bash,
       option(1),
-      {
-        behavior: 'allow',
-        updatedPermissions: [
-          {
-            type: 'addRules',
-            rules: [{ toolName: 'Bash', ruleContent: 'npm test *' }],
-            behavior: 'allow',
-            destination: 'session',
-          },
-        ],
-      },
+      { ...allow, updatedPermissions: [{ ...suggestion, destination: 'session' }] },
     ],
-    ['denies', 'claude', bash, option(2), { behavior: 'deny', message: 'The user denied this call.' }],
-    ['denies for a reason', 'claude', bash, other('Not today'), { behavior: 'deny', message: 'Not today' }],
-    ['allows once', 'codex', codexBash, option(0), { behavior: 'allow' }],
-    ['denies', 'codex', codexBash, option(1), { behavior: 'deny', message: 'The user denied this call.' }],
-    [
-      'has the answers',
-      'claude',
-      question,
-      option(1),
-      {
-        behavior: 'allow',
-        updatedInput: {
-          ...Object(question.tool_input),
-          answers: { 'Which database should the cart use?': 'Redis' },
-        },
-      },
-    ],
-    [
-      'has the user’s own answer',
-      'claude',
-      question,
-      other('SQLite'),
-      { behavior: 'allow', updatedInput: { answers: { 'Which database should the cart use?': 'SQLite' } } },
-    ],
-    [
-      'approves a plan',
-      'claude',
-      plan,
-      decide('APPROVE'),
-      { behavior: 'allow', updatedInput: plan.tool_input },
-    ],
+    ['denies', 'claude', bash, option(2), deny('The user denied this call.')],
+    ['denies for a reason', 'claude', bash, other('Not today'), deny('Not today')],
+    ['allows once', 'codex', codexBash, option(0), allow],
+    ['denies', 'codex', codexBash, option(1), deny('The user denied this call.')],
+    ['has the answers', 'claude', question, option(1), { ...allow, updatedInput: updated('Redis') }],
+    ['has an own answer', 'claude', question, other('SQLite'), { ...allow, updatedInput: updated('SQLite') }],
+    ['approves a plan', 'claude', plan, decide('APPROVE'), { ...allow, updatedInput: plan.tool_input }],
     [
       'requests changes',
       'claude',
       plan,
       decide('REQUEST_CHANGES', 'Keep the copy'),
-      { behavior: 'deny', message: 'The user requests changes to the plan: Keep the copy' },
+      deny('The user requests changes to the plan: Keep the copy'),
     ],
-    [
-      'rejects a plan',
-      'claude',
-      plan,
-      decide('REJECT'),
-      { behavior: 'deny', message: 'The user rejected the plan.' },
-    ],
+    ['rejects a plan', 'claude', plan, decide('REJECT'), deny('The user rejected the plan.')],
   ])('%s (%s)', async (what, agent, body, given, decision) => {
-    const userId = `decides ${what} ${agent} ${JSON.stringify(given)}`;
-    const { reply, request } = await duringWait(
-      userId,
-      body,
-      (id) => answer(gateway, userId, { id, ...given }),
-      {
-        agent,
-      },
-    );
+    const userId = `decides ${what} ${agent}`;
+    const { reply, id } = await duringWait(userId, body, (id) => answer(gateway, userId, { id, ...given }), {
+      agent,
+    });
 
     expect(reply.status).toBe(200);
-    expect(reply.decision).toMatchObject(decision);
-    expect(Object.keys(reply.decision ?? {})).toEqual(Object.keys(decision));
-    expect((await stateOf(userId, request.id)).receipt).toMatchObject({ outcome: 'ACCEPTED' });
+    expect(reply.decision).toEqual(decision);
+    expect(await readRequest(userId, id)).toMatchObject({ receipt: { outcome: 'ACCEPTED' } });
   });
 
   test('is asked for with what the call does, complete, and with the rule verbatim', async () => {
-    const { request } = await duringWait('shown', bash, (id) =>
-      answer(gateway, 'shown', { id, ...option(0) }),
-    );
+    const allowOnce = (id: string) => answer(gateway, 'shown', { id, ...option(0) });
+    const { request } = await duringWait('shown', bash, allowOnce);
 
+    const options = [
+      { label: 'Allow once', preview: JSON.stringify(bash.tool_input, null, 2) },
+      { label: 'Allow for this session', preview: 'Bash(npm test *)' },
+      { label: 'Deny', preview: null },
+    ];
     expect(request).toMatchObject({
       id: expect.stringMatching(/^task-1:hook\./),
       title: 'Allow Bash?',
       task: { id: 'task-1', projectId: 'web-shop' },
-      payload: {
-        questions: [
-          {
-            question: 'Allow Bash?',
-            options: [
-              { label: 'Allow once', preview: JSON.stringify(bash.tool_input, null, 2) },
-              { label: 'Allow for this session', preview: 'Bash(npm test *)' },
-              { label: 'Deny', preview: null },
-            ],
-          },
-        ],
-      },
+      payload: { questions: [{ question: 'Allow Bash?', options }] },
     });
   });
 
-  test('is asked for with the questions and the plan as they are', async () => {
-    const asked = await duringWait('asked', question, (id) => answer(gateway, 'asked', { id, ...option(0) }));
-    expect(asked.request).toMatchObject({
-      title: 'Which database should the cart use?',
-      payload: question.tool_input,
-    });
-
-    const planned = await duringWait('planned', plan, (id) =>
-      answer(gateway, 'planned', { id, ...decide('APPROVE') }),
-    );
-    expect(planned.request).toMatchObject({
-      title: 'Approve the plan?',
-      planPayload: { summary: 'Move the cart to the database', plan: Object(plan.tool_input).plan },
-    });
+  test.each([
+    ['the questions', question, option(0), { title: asked, payload: question.tool_input }],
+    [
+      'the plan',
+      plan,
+      decide('APPROVE'),
+      {
+        title: 'Approve the plan?',
+        planPayload: { summary: 'Move the cart to the database', plan: Object(plan.tool_input).plan },
+      },
+    ],
+  ])('is asked for with %s as they are', async (what, body, given, shown) => {
+    const userId = `asked ${what}`;
+    const { request } = await duringWait(userId, body, (id) => answer(gateway, userId, { id, ...given }));
+    expect(request).toMatchObject(shown);
   });
 });
 
@@ -171,7 +127,7 @@ describe('an unanswered call', () => {
     ]);
 
     expect(reply).toMatchObject(expected);
-    expect(await stateOf(userId, id)).toMatchObject({ state: 'WITHDRAWN' });
+    await expectWithdrawn(userId, id);
   });
 
   test('ends when the request expires', async () => {
@@ -188,7 +144,7 @@ describe('an unanswered call', () => {
     leaving.abort();
 
     await expect(reply).rejects.toThrow('aborted');
-    await eventually(async () => expect(await stateOf('leaves', id)).toMatchObject({ state: 'WITHDRAWN' }));
+    await expectWithdrawn('leaves', id);
   });
 
   test('ends before the token expires', async () => {
@@ -216,24 +172,15 @@ describe('an unanswered call', () => {
 });
 
 describe('an event after a call', () => {
+  const endOfSession = ({ session_id }: typeof bash) => ({ session_id, hook_event_name: 'SessionEnd' });
   const events: [string, string, object, object][] = [
     ['its end', 'claude', bash, { ...bash, hook_event_name: 'PostToolUse', tool_use_id: 't' }],
     ['its failure', 'claude', bash, { ...bash, hook_event_name: 'PostToolUseFailure', tool_use_id: 't' }],
     ['the end of the question', 'claude', question, recordedBody('claude', 'AskUserQuestion', 'PostToolUse')],
     ['the end of the plan', 'claude', plan, recordedBody('claude', 'ExitPlanMode', 'PostToolUse')],
-    [
-      'the end of the session',
-      'claude',
-      bash,
-      { session_id: bash.session_id, hook_event_name: 'SessionEnd' },
-    ],
+    ['the end of the session', 'claude', bash, endOfSession(bash)],
     ['its end', 'codex', codexBash, recordedBody('codex', 'Bash', 'PostToolUse')],
-    [
-      'the end of the session',
-      'codex',
-      codexBash,
-      { session_id: codexBash.session_id, hook_event_name: 'SessionEnd' },
-    ],
+    ['the end of the session', 'codex', codexBash, endOfSession(codexBash)],
   ];
 
   test.each(events)('%s (%s) withdraws its request, and only this', async (what, agent, body, event) => {
@@ -249,9 +196,8 @@ describe('an event after a call', () => {
     expect(await sendHook(gateway, event, { userId, agent })).toEqual({ status: 200, text: '' });
 
     expect(await reply).toEqual({ status: 200, text: '' });
-    expect(
-      (await listEvents(gateway.database, userId)).filter((one) => one.startsWith('withdrawn')),
-    ).toHaveLength(1);
+    const stored = await listEvents(gateway.database, userId);
+    expect(stored.filter((one) => one.startsWith('withdrawn'))).toHaveLength(1);
     await Promise.all(elsewhere);
   });
 });
@@ -275,5 +221,3 @@ describe('equal calls', () => {
     expect(behaviors.sort()).toEqual(['allow', 'deny']);
   });
 });
-
-const _scrapeWaits = async () => (await scrape(gateway)).sum('gateway_live_subscribers');

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { awaitOpen, listOpen } from '../support/agents.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
-import { asMember, deleteUser } from '../support/records.ts';
-import { answer, answers, makeExpired, readNotification } from '../support/requests.ts';
+import { answer, answers, makeExpired } from '../support/requests.ts';
 import { member, platform, signTaskToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
@@ -33,25 +32,24 @@ async function connect(
   return client;
 }
 
+const Answer = z.strictObject({
+  question: z.string(),
+  options: z.array(z.string()),
+  text: z.string().nullable(),
+});
 const Result = z.strictObject({
   status: z.enum(['answered', 'pending', 'expired', 'withdrawn', 'sent']),
   request_id: z.string(),
   next: z.string().min(1),
-  answers: z
-    .array(
-      z.strictObject({ question: z.string(), options: z.array(z.string()), text: z.string().nullable() }),
-    )
-    .optional(),
+  answers: z.array(Answer).optional(),
   decision: z.string().optional(),
   text: z.string().nullable().optional(),
 });
 
 /** Calls a tool, and returns its structured result, which its text repeats. */
 async function call(client: Client, name: string, input: object, options = {}) {
-  const { structuredContent, content, isError } = await client.callTool(
-    { name, arguments: { ...input } },
-    options,
-  );
+  const called = { name, arguments: { ...input } };
+  const { structuredContent, content, isError } = await client.callTool(called, options);
   expect(isError, JSON.stringify(content)).toBeFalsy();
   expect(content).toEqual([{ type: 'text', text: JSON.stringify(structuredContent) }]);
   return Result.parse(structuredContent);
@@ -67,6 +65,8 @@ const choice = {
   question: 'Which database should the cart use?',
   options: [{ label: 'PostgreSQL', description: 'The one that orders use' }, { label: 'Redis' }],
 };
+/** What asks without waiting. */
+const unanswered = { questions: [choice], wait_seconds: 0 };
 const freeText = { question: 'What should the page be called?' };
 const plan = { summary: 'Move the cart', plan: '1. Add a table' };
 
@@ -119,9 +119,8 @@ describe.each(versions)('by version %s of the protocol', (version) => {
       ],
     });
     expect(progress).toEqual([0]);
-    expect((await readNotification(gateway, userId, id)).request.receipt).toMatchObject({
-      outcome: 'ACCEPTED',
-    });
+    const { request } = await gateway.as(userId).notification({ id });
+    expect(request).toMatchObject({ receipt: { outcome: 'ACCEPTED' } });
   });
 
   test('propose_plan returns the decision', async () => {
@@ -138,7 +137,7 @@ describe.each(versions)('by version %s of the protocol', (version) => {
   test('an unanswered request is pending, and check_request returns the answer, as often as it is called', async () => {
     const userId = `checks ${version}`;
     const client = await connect(userId, { version });
-    const pending = await call(client, 'ask_human', { questions: [choice], wait_seconds: 0 });
+    const pending = await call(client, 'ask_human', unanswered);
     expect(pending).toMatchObject({ status: 'pending', next: expect.stringContaining('check_request') });
     const input = { request_id: pending.request_id };
     const waiting = call(client, 'check_request', input);
@@ -153,49 +152,30 @@ describe.each(versions)('by version %s of the protocol', (version) => {
   test('expired and withdrawn requests are neither answered nor refused', async () => {
     const userId = `settles ${version}`;
     const client = await connect(userId, { version });
-    const ask = async () =>
-      (await call(client, 'ask_human', { questions: [choice], wait_seconds: 0 })).request_id;
-    const expired = await ask();
-    await makeExpired(gateway.database, userId, expired);
-    expect(await call(client, 'check_request', { request_id: expired })).toMatchObject({
+    const expired = await call(client, 'ask_human', unanswered);
+    await makeExpired(gateway.database, userId, expired.request_id);
+    expect(await call(client, 'check_request', { request_id: expired.request_id })).toMatchObject({
       status: 'expired',
       next: expect.stringContaining('not a no'),
     });
 
-    const withdrawn = await ask();
-    expect(await call(client, 'withdraw_request', { request_id: withdrawn })).toMatchObject({
-      status: 'withdrawn',
-    });
+    const { request_id } = await call(client, 'ask_human', unanswered);
+    expect((await call(client, 'withdraw_request', { request_id })).status).toBe('withdrawn');
     expect(await listOpen(gateway, userId)).toEqual([]);
   });
 
   test('notify_user tells the user, and check_request returns a reply', async () => {
     const userId = `notifies ${version}`;
     const client = await connect(userId, { version });
-    const done = await call(client, 'notify_user', {
-      outcome: 'done',
-      title: 'Moved the cart',
-      message: 'See the branch.',
-    });
-    const failed = await call(client, 'notify_user', {
-      outcome: 'failed',
-      title: 'No disk space',
-      message: 'Full.',
-    });
-    await answer(gateway, userId, { id: done.request_id, ...answers.reply });
+    const notify = (outcome: string, title: string) =>
+      call(client, 'notify_user', { outcome, title, message: 'See the branch.' });
+    const { request_id: done } = await notify('done', 'Moved the cart');
+    const { request_id: failed } = await notify('failed', 'No disk space');
+    await answer(gateway, userId, { id: done, ...answers.reply });
 
-    expect(await call(client, 'check_request', { request_id: done.request_id })).toMatchObject({
-      text: 'Go on',
-    });
-    expect(await refuse(client, 'check_request', { request_id: failed.request_id })).toContain(
-      'no such request',
-    );
-    const { notifications } = await asMember(
-      gateway,
-      userId,
-      '{ notifications { nodes { ... on UserNotification { title kind } } } }',
-    );
-    expect(notifications.nodes).toEqual([
+    expect(await call(client, 'check_request', { request_id: done })).toMatchObject({ text: 'Go on' });
+    expect(await refuse(client, 'check_request', { request_id: failed })).toContain('no such request');
+    expect((await gateway.as(userId).notifications()).nodes).toMatchObject([
       { title: 'No disk space', kind: 'TASK_FAILED' },
       { title: 'Moved the cart', kind: 'TASK_RESPONSE_READY' },
     ]);
@@ -205,10 +185,8 @@ describe.each(versions)('by version %s of the protocol', (version) => {
     const userId = `cuts ${version}`;
     const client = await connect(userId, { version });
     const cut = new AbortController();
-    const reply = client.callTool(
-      { name: 'ask_human', arguments: { questions: [choice] } },
-      { signal: cut.signal },
-    );
+    const asking = { name: 'ask_human', arguments: { questions: [choice] } };
+    const reply = client.callTool(asking, { signal: cut.signal });
     const [{ id }] = await awaitOpen(gateway, userId);
 
     cut.abort();
@@ -216,7 +194,7 @@ describe.each(versions)('by version %s of the protocol', (version) => {
 
     await expect(reply).rejects.toThrow();
     await eventually(async () =>
-      expect((await readNotification(gateway, userId, id)).request.state).toBe('WITHDRAWN'),
+      expect((await gateway.as(userId).notification({ id })).request?.state).toBe('WITHDRAWN'),
     );
   });
 });
@@ -243,25 +221,19 @@ describe('errors are results that say what to do', () => {
 
   test('for 20 open requests, and for a used-up rate', async () => {
     const client = await connect('busy');
-    const input = { questions: [choice], wait_seconds: 0 };
-    for (let count = 0; count < 20; count += 1) await call(client, 'ask_human', input);
-    expect(await refuse(client, 'ask_human', input)).toMatch(/20 open requests.*withdraw_request/);
+    for (let count = 0; count < 20; count += 1) await call(client, 'ask_human', unanswered);
+    expect(await refuse(client, 'ask_human', unanswered)).toMatch(/20 open requests.*withdraw_request/);
 
     const limited = await startTestGateway({ RATE_LIMIT_TASKS_PER_MINUTE: '3' }, gateway.database);
     const hasty = await connect('hasty', { at: limited });
-    await call(hasty, 'ask_human', input);
-    await call(hasty, 'ask_human', input);
-    await expect(hasty.callTool({ name: 'ask_human', arguments: input })).rejects.toThrow(
-      'Too many requests',
-    );
+    for (let count = 0; count < 2; count += 1) await call(hasty, 'ask_human', unanswered);
+    const third = hasty.callTool({ name: 'ask_human', arguments: unanswered });
+    await expect(third).rejects.toThrow('Too many requests');
     await limited.close();
   });
 
   test('for a request of another task or user, and a project that nobody names', async () => {
-    const { request_id } = await call(await connect('owner'), 'ask_human', {
-      questions: [choice],
-      wait_seconds: 0,
-    });
+    const { request_id } = await call(await connect('owner'), 'ask_human', unanswered);
     const other = await connect('owner', { taskId: 'task-2' });
     const stranger = await connect('stranger');
     for (const client of [other, stranger])
@@ -271,7 +243,6 @@ describe('errors are results that say what to do', () => {
 
     const homeless = await connect('homeless', { query: '' });
     expect(await refuse(homeless, 'propose_plan', plan)).toContain('query.project is required');
-    await deleteUser(gateway, 'owner');
   });
 });
 
@@ -289,21 +260,17 @@ describe('a message', () => {
     });
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
+  const ofTask = () => signTaskToken('alice', 't');
   test.each([
     ['without a token', list, undefined, 401],
     ['with the token of a user', list, () => member('alice'), 403],
-    ['with the token of a service', list, () => platform(), 403],
-    ['that is not JSON', '{', () => signTaskToken('alice', 't'), 400],
-    ['in a batch', [list, list], () => signTaskToken('alice', 't'), 400],
-    ['of another type', list, () => signTaskToken('alice', 't'), 400, { 'Content-Type': 'text/plain' }],
-    [
-      'of a megabyte',
-      { ...list, params: { x: 'x'.repeat(1_048_576) } },
-      () => signTaskToken('alice', 't'),
-      400,
-    ],
-    ['to open a stream', undefined, () => signTaskToken('alice', 't'), 405, {}, 'GET'],
-    ['to end a session', undefined, () => signTaskToken('alice', 't'), 405, {}, 'DELETE'],
+    ['with the token of a service', list, platform, 403],
+    ['that is not JSON', '{', ofTask, 400],
+    ['in a batch', [list, list], ofTask, 400],
+    ['of another type', list, ofTask, 400, { 'Content-Type': 'text/plain' }],
+    ['of a megabyte', { ...list, params: { x: 'x'.repeat(1_048_576) } }, ofTask, 400],
+    ['to open a stream', undefined, ofTask, 405, {}, 'GET'],
+    ['to end a session', undefined, ofTask, 405, {}, 'DELETE'],
   ])('%s is refused', async (_what, body, token, status, headers = {}, method = 'POST') => {
     const reply = await post(body, await token?.(), headers, method);
 
