@@ -4,7 +4,7 @@ import { decrypt } from 'http_ece';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { vapidKey } from '../../src/config/delivery-formats.ts';
-import type { Message } from '../../src/delivery/message.ts';
+import { readConfig } from '../../src/config.ts';
 import {
   createAuthorize,
   encryptContent,
@@ -14,9 +14,8 @@ import {
   MAX_CONTENT_BYTES,
   MAX_MESSAGE_BYTES,
 } from '../../src/delivery/push/encryption.ts';
-import { formatPayload } from '../../src/delivery/push/push-channel.ts';
-import { arbitraryCharacter } from '../support/arbitrary-text.ts';
-import { createBrowser } from '../support/push-service.ts';
+import { runProcess } from '../support/process.ts';
+import { type Browser, createBrowser } from '../support/push-service.ts';
 
 const fromBase64 = (text: string) => Buffer.from(text, 'base64url');
 
@@ -34,6 +33,9 @@ const example = {
   message:
     'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
 };
+
+const encryptFor = ({ keys }: Browser, content: string) =>
+  encryptMessage(Buffer.from(content), { p256dh: fromBase64(keys.p256dh), auth: fromBase64(keys.auth) });
 
 describe('message encryption', () => {
   test('encrypts the example of RFC 8291, section 5', () => {
@@ -90,25 +92,21 @@ describe('message encryption', () => {
     fc.assert(
       fc.property(text, (content) => {
         const browser = createBrowser();
-        const keys = { p256dh: fromBase64(browser.keys.p256dh), auth: fromBase64(browser.keys.auth) };
-        const [one, two] = [1, 2].map(() => encryptMessage(Buffer.from(content), keys));
+        const [one = Buffer.of(), two] = [1, 2].map(() => encryptFor(browser, content));
         expect(one).not.toEqual(two);
-        for (const message of [one, two]) expect(browser.decrypt(message ?? Buffer.of())).toBe(content);
+        expect([one, two ?? Buffer.of()].map(browser.decrypt)).toEqual([content, content]);
       }),
       { numRuns: 30 },
     );
   });
 
   test('content of the maximum length makes a message of 4096 bytes', () => {
-    const { keys, decrypt } = createBrowser();
-    const content = Buffer.alloc(MAX_CONTENT_BYTES, 'a');
-    const message = encryptMessage(content, {
-      p256dh: fromBase64(keys.p256dh),
-      auth: fromBase64(keys.auth),
-    });
+    const browser = createBrowser();
+    const content = 'a'.repeat(MAX_CONTENT_BYTES);
+    const message = encryptFor(browser, content);
 
     expect(message).toHaveLength(MAX_MESSAGE_BYTES);
-    expect(decrypt(message)).toBe(content.toString());
+    expect(browser.decrypt(message)).toBe(content);
   });
 
   test('only uncompressed points on P-256 are public keys', () => {
@@ -129,10 +127,6 @@ describe('message encryption', () => {
 const privateKey: KeyObject = vapidKey.parse(example.senderPrivate);
 
 describe('VAPID', () => {
-  test('the public key is the uncompressed point of the private key', () => {
-    expect(formatPublicKey(privateKey)).toBe(example.senderPublic);
-  });
-
   test('the token has the origin as audience, the subject, and expires within 24 hours', async () => {
     const authorize = createAuthorize(privateKey, 'mailto:ops@example.com');
 
@@ -160,78 +154,16 @@ describe('VAPID', () => {
   });
 });
 
-const message: Message = {
-  userId: 'alice',
-  notificationId: 'n-1',
-  kind: 'plan_requested',
-  title: 'Add a login page',
-  request: 'A plan needs your approval.',
-  details: 'First the form, then the session.',
-  questions: [],
-  taskName: 'Login',
-  projectName: 'Shop',
-  occurredAt: '2026-01-31T09:30:00.000Z',
-  expiresAt: '2026-02-01T09:30:00.000Z',
-  url: 'https://app.example.com/inbox/n-1',
-};
+test('npm run vapid:key prints a new private key, which is a valid setting, and its public key', async () => {
+  const [first, second] = await Promise.all([1, 2].map(() => runProcess('src/commands/vapid-key.ts', {})));
 
-describe('payload', () => {
-  const read = (message: Message) => JSON.parse(formatPayload(message).toString());
-
-  test('contains what the service worker shows', () => {
-    expect(read(message)).toEqual({
-      notificationId: 'n-1',
-      kind: 'plan_requested',
-      title: 'Add a login page',
-      request: 'A plan needs your approval.',
-      details: 'First the form, then the session.',
-      url: 'https://app.example.com/inbox/n-1',
-    });
+  expect(first).toMatchObject({ status: 0, stderr: '' });
+  const [, privateKey = '', publicKey] =
+    /^VAPID_PRIVATE_KEY=([\w-]{43})\n# .*: ([\w-]{87})\n$/.exec(first?.stdout ?? '') ?? [];
+  const { delivery } = readConfig({
+    VAPID_PRIVATE_KEY: privateKey,
+    VAPID_SUBJECT: 'mailto:ops@example.com',
   });
-
-  test('shortens the details by whole code points, and nothing else', () => {
-    const details = '👩‍🚀é"\n'.repeat(2000);
-    const payload = formatPayload({ ...message, details });
-
-    expect(payload.length).toBeLessThanOrEqual(MAX_CONTENT_BYTES);
-    expect(payload.length).toBeGreaterThan(MAX_CONTENT_BYTES - 8);
-    const { details: shortened, ...others } = JSON.parse(payload.toString());
-    expect(others).toEqual({ ...read(message), details: undefined });
-    expect(shortened.isWellFormed()).toBe(true);
-    expect(shortened.endsWith('…')).toBe(true);
-    expect(details.startsWith(shortened.slice(0, -1))).toBe(true);
-  });
-
-  test('omits the URL if shorter details are not enough, and then shortens the title and the request', () => {
-    const long = '💬'.repeat(900);
-    const url = `https://app.example.com/${'a'.repeat(3900)}`;
-    expect(read({ ...message, url })).toEqual({ ...read(message), details: null, url: null });
-
-    const { title, request, details } = read({ ...message, title: long, request: long, url });
-    expect(details).toBeNull();
-    expect(title).toMatch(/^💬*…?$/u);
-    expect(request).toBe(long);
-
-    const longest = read({ ...message, title: long, request: long.repeat(2) });
-    expect(longest.title).toBe('');
-    expect(longest.request).toMatch(/^(💬)+…$/u);
-  });
-
-  test('always fits, with the whole ID', () => {
-    const text = fc.oneof(
-      fc.string({ unit: arbitraryCharacter, maxLength: 300 }),
-      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 5 }).map((part) => part.repeat(1500)),
-    );
-    const id = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 100 });
-    fc.assert(
-      fc.property(
-        fc.record({ title: text, request: text, details: fc.option(text), url: fc.option(text), id }),
-        ({ id, ...texts }) => {
-          const payload = formatPayload({ ...message, ...texts, notificationId: id });
-          expect(payload.length).toBeLessThanOrEqual(MAX_CONTENT_BYTES);
-          expect(JSON.parse(payload.toString())).toMatchObject({ notificationId: id, kind: message.kind });
-        },
-      ),
-    );
-  });
+  expect(delivery.push && formatPublicKey(delivery.push.privateKey)).toBe(publicKey);
+  expect(second?.stdout).not.toBe(first?.stdout);
 });
