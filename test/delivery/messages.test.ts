@@ -42,41 +42,28 @@ const result = (
 });
 
 describe('the request and the details', () => {
+  const FAILED = 'The task failed.';
+  const READY = 'The task produced a response.';
+  const long = (length: number) => 'x'.repeat(length);
+
   test.each<[string, NotificationContent, string | null, string, string | null]>([
     ['a plan', plan, 'A preview', 'A plan needs your approval.', 'Add a form.'],
     ['a question', ask('Which?'), 'A preview', 'A question needs your answer.', 'Which?'],
     ['an empty list of questions', ask(), null, 'A question needs your answer.', null],
     ['several questions', ask('Which?', 'When?'), null, '2 questions need your answers.', 'Which?\nWhen?'],
-    ['a failure', result('task_failed', 'It broke.'), null, 'The task failed.', 'It broke.'],
-    ['a failure with a preview', result('task_failed', 'It'), 'It broke.', 'The task failed.', 'It broke.'],
-    ['a failure without a message', result('task_failed', null), null, 'The task failed.', null],
-    ['a failure with an empty message', result('task_failed', ''), null, 'The task failed.', null],
-    [
-      'a failure with an empty preview',
-      result('task_failed', 'It broke.'),
-      '',
-      'The task failed.',
-      'It broke.',
-    ],
-    ['a response', result('task_response_ready', 'Done.'), null, 'The task produced a response.', 'Done.'],
-    [
-      'a response with a preview',
-      result('task_response_ready', null),
-      'Done.',
-      'The task produced a response.',
-      'Done.',
-    ],
+    ['a failure', result('task_failed', 'It broke.'), null, FAILED, 'It broke.'],
+    ['a failure with a preview', result('task_failed', 'It'), 'It broke.', FAILED, 'It broke.'],
+    ['a failure without a message', result('task_failed', null), null, FAILED, null],
+    ['a failure with an empty message', result('task_failed', ''), null, FAILED, null],
+    ['a failure with an empty preview', result('task_failed', 'It broke.'), '', FAILED, 'It broke.'],
+    ['a response', result('task_response_ready', 'Done.'), null, READY, 'Done.'],
+    ['a response with a preview', result('task_response_ready', null), 'Done.', READY, 'Done.'],
+    ['3000 characters', result('task_failed', long(3000)), null, FAILED, long(3000)],
+    ['more, which are cut', result('task_failed', long(3001)), null, FAILED, `${long(2999)}…`],
+    ['a pair at the limit', result('task_failed', `${long(2998)}😀😀`), null, FAILED, `${long(2998)}…`],
+    ['a pair before it', result('task_failed', `${long(2997)}😀😀`), null, FAILED, `${long(2997)}😀…`],
   ])('of %s', (_what, content, previewText, request, details) => {
     expect(create({ ...content, previewText })).toMatchObject({ kind: content.kind, request, details });
-  });
-
-  test.each([
-    ['3000 characters are kept', 'x'.repeat(3000), 'x'.repeat(3000)],
-    ['more are cut', 'x'.repeat(3001), `${'x'.repeat(2999)}…`],
-    ['a character is not cut in two', `${'x'.repeat(2998)}😀😀`, `${'x'.repeat(2998)}…`],
-    ['a character at the end is kept', `${'x'.repeat(2997)}😀😀`, `${'x'.repeat(2997)}😀…`],
-  ])('%s', (_rule, message, details) => {
-    expect(create(result('task_failed', message)).details).toBe(details);
   });
 });
 
@@ -122,11 +109,9 @@ describe('the URL', () => {
     expect(create({}, APP_URL, id).url).toBe(`https://app.example.com/inbox?id=${encoded}#top`);
   });
 
-  test.each(['.', '..'])('is null for the ID %s, which a path would lose', (id) => {
-    expect(create({}, 'https://app.example.com/inbox/{id}', id).url).toBeNull();
-  });
-
-  test('is null without APP_URL', () => {
-    expect(create({}, null).url).toBeNull();
+  test('is null without APP_URL, and for the IDs . and .., which a path would lose', () => {
+    expect(create({}, null)?.url).toBeNull();
+    for (const id of ['.', '..'])
+      expect(create({}, 'https://app.example.com/inbox/{id}', id)?.url).toBeNull();
   });
 });
