@@ -129,7 +129,7 @@ async function store(
 ): Promise<boolean> {
   for (;;) {
     try {
-      return await storeResult(database, claim, result);
+      return await storeResult(database.fork(), claim, result);
     } catch (error) {
       if (performance.now() - claimedAt > LEASE_MS - STORE_MS) throw error;
       log.warn({ err: error }, 'storing the result of a delivery failed; retrying');

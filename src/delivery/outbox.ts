@@ -52,7 +52,7 @@ function startEnding(database: Database, log: Log): Ending {
   const sweep = repeat(
     async (signal) => {
       let after: string | undefined = '';
-      while (after !== undefined && !signal.aborted) after = await endUnwantedAfter(database, after);
+      while (after !== undefined && !signal.aborted) after = await endUnwantedAfter(database.fork(), after);
       return SWEEP_MS;
     },
     { log, message: 'looking for deliveries that are no longer wanted failed; retrying', retryMs: SWEEP_MS },
@@ -63,7 +63,7 @@ function startEnding(database: Database, log: Log): Ending {
       await pause(COLLECT_MS);
       const users = [...noted].slice(0, MAX_USERS);
       for (const user of users) noted.delete(user);
-      await endUnwanted(database, users).catch((error: unknown) =>
+      await endUnwanted(database.fork(), users).catch((error: unknown) =>
         log.warn({ err: error }, 'ending deliveries failed; the next sweep finds them'),
       );
     }

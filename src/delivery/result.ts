@@ -1,6 +1,6 @@
-import { type Kysely, sql } from 'kysely';
-import type { Database, Tables } from '../database/database.ts';
-import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql, type UpdateObject } from 'kysely';
+import { getKysely, type Tables } from '../database/database.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
 import type { Claim, DeliveryData } from './claim.ts';
 import type {
@@ -121,40 +121,55 @@ type End = {
 /**
  * Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery.
  */
-export async function storeResult(
-  database: Database,
-  claim: Claim,
-  result: DeliveryResult,
-): Promise<boolean> {
-  const stored = await runResult(database, claim, result);
-  return stored.length > 0;
+export async function storeResult(em: EntityManager, claim: Claim, result: DeliveryResult): Promise<boolean> {
+  const { userId, notificationId, channel, target, claims } = claim;
+  const { numUpdatedRows } = await getKysely(em)
+    .updateTable('Delivery')
+    .set({ ...toColumns(claim, result), updatedAt: now })
+    .where('userId', '=', userId)
+    .where('notificationId', '=', notificationId)
+    .where('channel', '=', channel)
+    .where('target', '=', target)
+    .where('claims', '=', claims)
+    .where('state', '=', 'sending')
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
-function runResult(database: Database, claim: Claim, result: DeliveryResult) {
+const now = sql<Time>`now()`;
+const isOpen = sql<boolean>`${sql.ref('isOpen')}`;
+
+type DeliveryUpdate = UpdateObject<Tables, 'Delivery'>;
+
+function toColumns({ step, receipt, attempts }: Claim, result: DeliveryResult): DeliveryUpdate {
   switch (result.kind) {
     case 'delivered':
-      return runStatement(database, storeDelivered, { ...claim, ...result });
-    case 'postponed':
-      return runStatement(database, storePostponed, { ...claim, ...result });
-    case 'ended':
-      return runStatement(database, storeEnd, { ...claim, ...result });
+      return {
+        ...toDelivered(step === 'message' && result.receipt !== null),
+        dueAt: now,
+        firstDueAt: now,
+        receipt: result.receipt ?? receipt,
+        deliveredAt: sql<Time>`coalesce(${sql.ref('deliveredAt')}, ${now})`,
+      };
+    case 'postponed': {
+      const { mayBeDelivered, reason, providerCode } = result;
+      const dueAt = sql<Time>`now() + make_interval(secs => ${result.seconds})`;
+      return { state: 'pending', dueAt, mayBeDelivered, reason, providerCode };
+    }
+    case 'ended': {
+      const { mayBeDelivered, reason, providerCode } = result;
+      return {
+        // A message whose update fails was delivered earlier.
+        state: step === 'update' ? 'delivered' : result.state,
+        isOpen: false,
+        mayBeDelivered,
+        // The claim counted an attempt. If none was made, it is subtracted.
+        attempts: result.wasAttempted ? attempts : attempts - 1,
+        reason,
+        providerCode,
+      };
+    }
   }
-}
-
-type Key = Pick<Claim, 'userId' | 'notificationId' | 'channel' | 'target' | 'claims'>;
-
-/** Updates a claimed delivery, unless another sender has claimed it since. */
-function updateClaimed(db: Kysely<Tables>, { param }: Params<Key>) {
-  return db
-    .updateTable('Delivery')
-    .set({ updatedAt: sql`now()` })
-    .where('userId', '=', param('userId'))
-    .where('notificationId', '=', param('notificationId'))
-    .where('channel', '=', param('channel'))
-    .where('target', '=', param('target'))
-    .where('claims', '=', param('claims'))
-    .where('state', '=', 'sending')
-    .returning('state');
 }
 
 /**
@@ -162,42 +177,10 @@ function updateClaimed(db: Kysely<Tables>, { param }: Params<Key>) {
  * its notification is settled, so that the message can be updated. If the notification was settled during the attempt,
  * the message is updated next.
  */
-const storeDelivered = defineStatement((db, params: Params<Key & { receipt: string | null }>) => {
-  const receipt = params.param('receipt', 'text');
-  const isOpen = sql.ref('isOpen');
-  const isChangeable = sql`step = 'message' and ${receipt} is not null`;
-  return updateClaimed(db, params).set((eb) => ({
-    state: sql<DeliveryState>`case when ${isChangeable} and not ${isOpen} then 'pending' else 'delivered' end`,
-    step: sql<DeliveryStep>`case when ${isChangeable} and not ${isOpen} then 'update' else step end`,
-    isOpen: sql<boolean>`${isChangeable} and ${isOpen}`,
-    dueAt: sql`now()`,
-    firstDueAt: sql`now()`,
-    receipt: eb.fn.coalesce(receipt, 'receipt'),
-    deliveredAt: eb.fn.coalesce('deliveredAt', sql<Time>`now()`),
-  }));
-});
-
-const storePostponed = defineStatement((db, params: Params<Key & Postponement>) => {
-  const { param } = params;
-  return updateClaimed(db, params).set({
-    state: 'pending',
-    dueAt: sql`now() + make_interval(secs => ${param('seconds', 'float8')})`,
-    mayBeDelivered: param('mayBeDelivered', 'bool'),
-    reason: param('reason'),
-    providerCode: param('providerCode', 'text'),
-  });
-});
-
-/** A delivery whose step `update` fails becomes `delivered` again, because its message was delivered earlier. */
-const storeEnd = defineStatement((db, params: Params<Key & End>) => {
-  const { param } = params;
-  return updateClaimed(db, params).set({
-    state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${param('state', 'text')} end`,
-    isOpen: false,
-    mayBeDelivered: param('mayBeDelivered', 'bool'),
-    // The claim counted an attempt. If none was made, it is subtracted.
-    attempts: sql<number>`attempts - case when ${param('wasAttempted', 'bool')} then 0 else 1 end`,
-    reason: param('reason'),
-    providerCode: param('providerCode', 'text'),
-  });
-});
+function toDelivered(isChangeable: boolean): DeliveryUpdate {
+  if (!isChangeable) return { state: 'delivered', isOpen: false };
+  return {
+    state: sql<DeliveryState>`case when ${isOpen} then 'delivered' else 'pending' end`,
+    step: sql<DeliveryStep>`case when ${isOpen} then 'message' else 'update' end`,
+  };
+}

@@ -1,18 +1,18 @@
-import { sql } from 'kysely';
+import type { EntityManager } from '@mikro-orm/postgresql';
 import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
-import { defineStatement, type Params } from '../database/statement.ts';
-import { type Run, transaction } from '../database/transaction.ts';
+import type { Database } from '../database/database.ts';
+import { userTransaction } from '../database/transaction.ts';
 import { createSubscriptionCipher } from '../encryption/bound-cipher.ts';
 import type { OutboxDependencies } from '../live/outbox.ts';
 import type { Log } from '../log.ts';
-import { insertPlatformEvents } from '../platform-events/insert-events.ts';
-import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';
+import { insertEvent } from '../platform-events/insert-events.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import type { Time } from '../values/time.ts';
+import { type Time, toTime } from '../values/time.ts';
 import type { AnswerLinks } from './answers/answer-link.ts';
 import { toAsked } from './answers/give-answer.ts';
 import { type BoundChannel, bindChannel } from './channel.ts';
 import type { DeliveryData } from './claim.ts';
+import { Contact, PushSubscription } from './contact.entity.ts';
 import { createUnsubscribeTokens } from './email/unsubscribe-token.ts';
 
 /** The dependencies of the channels. */
@@ -76,59 +76,30 @@ export async function suspendTarget(
   { database, outbox }: OutboxDependencies,
   refused: DeliveryData,
 ): Promise<void> {
-  await transaction(database, [refused.userId], (run) => suspend(run, refused));
+  const now = toTime(new Date());
+  await userTransaction(database.fork(), [refused.userId], (em) =>
+    refused.channel === 'push' ? removeSubscription(em, refused) : suspend(em, refused.channel, refused, now),
+  );
   outbox.note([refused.userId]);
 }
 
-function suspend(run: Run, refused: DeliveryData) {
-  switch (refused.channel) {
-    case 'email':
-      return run(suspendEmail, refused);
-    case 'chat':
-      return run(suspendChat, refused);
-    case 'push':
-      return run(removeSubscription, refused);
+const contactProperties = {
+  email: { address: 'email', suspendedAt: 'emailSuspendedAt' },
+  chat: { address: 'chatMemberId', suspendedAt: 'chatSuspendedAt' },
+} as const;
+
+async function suspend(em: EntityManager, channel: 'email' | 'chat', refused: DeliveryData, now: Time) {
+  const { userId } = refused;
+  const { address, suspendedAt } = contactProperties[channel];
+  const contact = await em.findOne(Contact, { userId });
+  if (contact === null || contact[address] === null || contact[address] !== refused[address]) return;
+  if (contact[suspendedAt] === null) {
+    await insertEvent(em, { type: 'contact.suspended', userId, channel });
   }
+  contact[suspendedAt] = now;
 }
 
-const suspendEmail = defineContactUpdate('email', 'email', 'emailSuspendedAt');
-const suspendChat = defineContactUpdate('chat', 'chatMemberId', 'chatSuspendedAt');
-
-const suspended = sql.lit('contact.suspended' satisfies PlatformEventType);
-
-function defineContactUpdate(
-  channel: DeliveryChannel,
-  address: 'email' | 'chatMemberId',
-  suspendedAt: 'emailSuspendedAt' | 'chatSuspendedAt',
-) {
-  return defineStatement((db, { param }: Params<DeliveryData>) =>
-    db
-      .with('refused', (db) =>
-        db
-          .selectFrom('Contact')
-          .select(['userId', suspendedAt])
-          .where('userId', '=', param('userId'))
-          .where(address, '=', param(address)),
-      )
-      .with('event', (db) =>
-        insertPlatformEvents(
-          db,
-          { type: suspended, userId: sql.ref('userId'), channel: sql.lit(channel), at: sql`now()` },
-          sql`from refused where ${sql.ref(suspendedAt)} is null`,
-        ),
-      )
-      .updateTable('Contact')
-      .set(suspendedAt, sql<Time>`now()`)
-      .where('userId', '=', sql<string>`(select ${sql.ref('userId')} from refused)`)
-      .returning('userId'),
-  );
+async function removeSubscription(em: EntityManager, { userId, target, ciphertext }: DeliveryData) {
+  const subscription = await em.findOne(PushSubscription, { userId, id: target });
+  if (subscription !== null && subscription.ciphertext === ciphertext) em.remove(subscription);
 }
-
-const removeSubscription = defineStatement((db, { param }: Params<DeliveryData>) =>
-  db
-    .deleteFrom('PushSubscription')
-    .where('userId', '=', param('userId'))
-    .where('id', '=', param('target'))
-    .where('ciphertext', '=', param('ciphertext'))
-    .returning('userId'),
-);

@@ -1,9 +1,8 @@
-import { type Kysely, sql } from 'kysely';
-import type { Database, Tables } from '../database/database.ts';
-import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type InferResult, sql } from 'kysely';
+import { getKysely } from '../database/database.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import {
-  type DeliveryKeys,
   deliveryKey,
   findUnwantedReason,
   keyProperties,
@@ -22,26 +21,27 @@ const MAX_CHECKED = 1000;
  */
 
 /** Ends the open deliveries of users that are no longer wanted. */
-export async function endUnwanted(database: Database, users: readonly string[]): Promise<void> {
-  await endThose(database, await runStatement(database, findOpen, { users }));
+export async function endUnwanted(em: EntityManager, users: readonly string[]): Promise<void> {
+  await endThose(em, await selectOpen(em).where('Delivery.userId', 'in', users).execute());
 }
 
 /**
  * Does the same for the users whose IDs follow one, as many as one step checks. Returns the user after whom the next step
  * begins; `undefined` if there are no more.
  */
-export async function endUnwantedAfter(database: Database, after: string): Promise<string | undefined> {
-  const open = await runStatement(database, findOpenAfter, { after });
-  await endThose(database, open);
+export async function endUnwantedAfter(em: EntityManager, after: string): Promise<string | undefined> {
+  const open = await selectOpen(em).where('Delivery.userId', '>', after).execute();
+  await endThose(em, open);
   if (open.length < MAX_CHECKED) return undefined;
   // The last user may have more.
   const last = open.at(-1)?.userId;
   return open.findLast(({ userId }) => userId !== last)?.userId ?? last;
 }
 
-type OpenDelivery = ReturnType<ReturnType<typeof findOpen>['convertRows']>[number];
-
-async function endThose(database: Database, open: readonly OpenDelivery[]): Promise<void> {
+async function endThose(
+  em: EntityManager,
+  open: readonly InferResult<ReturnType<typeof selectOpen>>[number][],
+): Promise<void> {
   const unwanted = open.flatMap((delivery) => {
     const reason = findUnwantedReason(delivery);
     // Only what is settled ends a delivery that is being sent or was delivered.
@@ -49,27 +49,17 @@ async function endThose(database: Database, open: readonly OpenDelivery[]): Prom
       ? []
       : { ...delivery, reason };
   });
-  if (unwanted.length === 0) return;
-  const reason = unwanted.map((delivery) => delivery.reason);
-  await runStatement(database, endDeliveries, { ...toKeys(unwanted), reason });
+  if (unwanted.length > 0) await endDeliveries(em, unwanted);
 }
 
-const selectOpen = (db: Kysely<Tables>) =>
-  selectWithTargets(db)
+/** A user with more open deliveries than a step checks is not checked whole. */
+const selectOpen = (em: EntityManager) =>
+  selectWithTargets(getKysely(em))
     .select(deliveryKey)
     .select('Delivery.state')
     .where('Delivery.isOpen', '=', sql.lit(true))
     .orderBy('Delivery.userId')
     .limit(sql.lit(MAX_CHECKED));
-
-const findOpen = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
-  selectOpen(db).where('Delivery.userId', '=', sql<string>`any(${param('users', 'text[]')})`),
-);
-
-/** A user with more open deliveries than a step checks is not checked whole. */
-const findOpenAfter = defineStatement((db, { param }: Params<{ after: string }>) =>
-  selectOpen(db).where('Delivery.userId', '>', param('after')),
-);
 
 const { ref } = sql;
 const state = ref('Delivery.state');
@@ -85,8 +75,6 @@ const SEARCH_DELAY = sql.raw(`interval '10 s'`);
 const mustSearch = sql<boolean>`(${state} = 'pending' and ${ref('Delivery.mayBeDelivered')}
   and ${ref('Delivery.channel')} in (${sql.join(searchableChannels.map((channel) => sql.lit(channel)))}))`;
 
-type Unwanted = DeliveryKeys & { readonly reason: readonly CancelReason[] };
-
 /**
  * Ends open deliveries by their keys, each for a reason. They are no longer open, with one exception:
  *
@@ -94,17 +82,20 @@ type Unwanted = DeliveryKeys & { readonly reason: readonly CancelReason[] };
  *   sender does so first. The delivery stays pending until then, and open unless it is settled.
  * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
  * - If the reason is `settled` and the delivery is being sent, its state stays. If the attempt then delivers a message that
- *   can be changed, `storeDelivered` queues the update.
+ *   can be changed, `storeResult` queues the update.
  */
-const endDeliveries = defineStatement((db, { param }: Params<Unwanted>) => {
-  const keys = sql.join([...keyProperties, 'reason' as const].map((name) => param(name, 'text[]')));
+async function endDeliveries(
+  em: EntityManager,
+  unwanted: readonly (Record<(typeof keyProperties)[number], string> & { reason: CancelReason })[],
+): Promise<void> {
+  const keys = toKeys(unwanted);
+  const columns = [...keyProperties.map((name) => keys[name]), unwanted.map(({ reason }) => reason)];
   const names = sql.join(keyProperties.map((name) => ref(name)));
-  const reasons = sql<{ reason: CancelReason }>`unnest(${keys})`;
-  const matches = keyProperties.map(
-    (name) =>
-      sql`${ref(`Delivery.${name}`)} = any(${param(name, 'text[]')}) and ${ref(`Delivery.${name}`)} = ${ref(`reasons.${name}`)}`,
-  );
-  return db
+  const reasons = sql<{
+    reason: CancelReason;
+  }>`unnest(${sql.join(columns.map((values) => sql`${values}::text[]`))})`;
+  const matches = keyProperties.map((name) => sql`${ref(`Delivery.${name}`)} = ${ref(`reasons.${name}`)}`);
+  await getKysely(em)
     .updateTable('Delivery')
     .from(reasons.as<'reasons'>(sql`reasons (${names}, reason)`))
     .set({
@@ -120,6 +111,8 @@ const endDeliveries = defineStatement((db, { param }: Params<Unwanted>) => {
       updatedAt: sql`now()`,
     })
     .where(sql<boolean>`${sql.join(matches, sql` and `)}`)
+    .where('Delivery.userId', 'in', [...new Set(keys.userId)])
     .where('Delivery.isOpen', '=', sql.lit(true))
-    .where(sql<boolean>`(${state} = 'pending' or reasons.reason = 'settled')`);
-});
+    .where(sql<boolean>`(${state} = 'pending' or reasons.reason = 'settled')`)
+    .execute();
+}

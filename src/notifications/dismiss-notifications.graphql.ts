@@ -3,12 +3,8 @@ import { builder } from '../graphql/builder.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { readBySubfields, reads } from '../graphql/selected-fields.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
-import {
-  type Dismissed,
-  type DismissFilter,
-  dismissNotification,
-  dismissNotifications,
-} from './dismiss-notifications.ts';
+import { dismissNotification } from './dismiss-notification.ts';
+import { type Dismissed, type DismissFilter, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { changedList, NotificationUnion, readForReply, replyLimit } from './notification-type.graphql.ts';

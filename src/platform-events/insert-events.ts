@@ -1,6 +1,7 @@
+import { type EntityManager, raw } from '@mikro-orm/postgresql';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import type { Params } from '../database/statement.ts';
+import { PlatformEvent } from './platform-event.entity.ts';
 
 /** The columns of an event that a change inserts. Those that are omitted are null. */
 export type EventColumns = {
@@ -9,49 +10,46 @@ export type EventColumns = {
   notificationId?: RawBuilder<unknown>;
   taskId?: RawBuilder<unknown>;
   credentialVersion?: RawBuilder<unknown>;
-  channel?: RawBuilder<unknown>;
   at: RawBuilder<unknown>;
 };
 
 /**
- * Inserts an event for each row of `source`, a `from` clause, or one without it, in the transaction of the change. The change must hold the
+ * Inserts an event for each row of `source`, a `from` clause, in the transaction of the change. The change must hold the
  * lock of the user, so that the events of a user are in the order of the changes.
  */
 export function insertPlatformEvents(
   db: Pick<Kysely<Tables>, 'insertInto'>,
-  { type, userId, notificationId, taskId, credentialVersion, channel, at }: EventColumns,
-  source = sql``,
+  { type, userId, notificationId, taskId, credentialVersion, at }: EventColumns,
+  source: RawBuilder<unknown>,
 ) {
-  const values = [type, userId, notificationId, taskId, credentialVersion, channel, at];
+  const values = [type, userId, notificationId, taskId, credentialVersion, at];
   return db
     .insertInto('PlatformEvent')
-    .columns(['type', 'userId', 'notificationId', 'taskId', 'credentialVersion', 'channel', 'at'])
+    .columns(['type', 'userId', 'notificationId', 'taskId', 'credentialVersion', 'at'])
     .expression(sql`select ${sql.join(values.map((value) => value ?? sql`null`))} ${source}`);
 }
 
-/** The inputs of a change that writes platform events. */
-export type EventInput = { userId: string };
+/** Inserts an event in the transaction of an entity manager, which must hold the lock of the user. */
+export async function insertEvent(
+  em: EntityManager,
+  event: Pick<PlatformEvent, 'type' | 'userId'> & Partial<Pick<PlatformEvent, 'channel'>>,
+): Promise<void> {
+  const none = { position: null, notificationId: null, taskId: null, credentialVersion: null, channel: null };
+  await em.insert(PlatformEvent, { ...none, ...event, at: raw('clock_timestamp()') });
+}
 
-/** A common table expression with the properties `id` and `taskId`, and the type of the event of each of its rows. */
-type EventSource = [from: string, type: RawBuilder<string | null>];
-
-/** Inserts a platform event for each notification of the sources, in their order, unless its type is null. */
-export function recordEvents(
+/** Inserts a platform event for each dismissed notification of a common table expression with `id` and `taskId`. */
+export function recordDismissals(
   db: Pick<Kysely<Tables>, 'insertInto'>,
-  { param }: Params<EventInput>,
-  ...sources: readonly EventSource[]
+  userId: RawBuilder<string>,
+  dismissed: string,
 ) {
-  const rows = sources.map(
-    ([from, type]) => sql`select id, ${sql.ref('taskId')}, ${type} as type from ${sql.table(from)}`,
-  );
   const columns = {
-    type: sql`type`,
-    userId: param('userId', 'text'),
+    type: sql`'notification.dismissed'`,
+    userId,
     notificationId: sql`id`,
     taskId: sql.ref('taskId'),
     at: sql`clock_timestamp()`,
   };
-  const source = sql`from (${sql.join(rows, sql` union all `)}) as changed
-    where type is not null`;
-  return insertPlatformEvents(db, columns, source);
+  return insertPlatformEvents(db, columns, sql`from ${sql.table(dismissed)}`);
 }

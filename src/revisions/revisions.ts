@@ -90,7 +90,7 @@ export function incrementRevision(
   db: Pick<Kysely<Tables>, 'updateTable'>,
   list: ListName,
   changed: string,
-  userId: RawBuilder<string>,
+  userId: string,
 ) {
   const rows = sql.table(changed);
   const revision = sql.ref<number>(list);

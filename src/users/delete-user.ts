@@ -1,9 +1,7 @@
-import { sql } from 'kysely';
 import { getKysely } from '../database/database.ts';
 import { userTransaction } from '../database/transaction.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
-import { insertPlatformEvents } from '../platform-events/insert-events.ts';
-import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';
+import { insertEvent } from '../platform-events/insert-events.ts';
 import { UserRevision } from '../revisions/revisions.entity.ts';
 
 /** Whether any data of the user was stored, and whether an editor credential was. */
@@ -19,8 +17,6 @@ const tables = [
   'Contact',
   'Delivery',
 ] as const;
-
-const userDeleted = sql.lit('user.deleted' satisfies PlatformEventType);
 
 /**
  * Deletes all data of a user and ends the user's live streams. One platform event replaces those of the user. Events alone
@@ -49,8 +45,7 @@ export async function deleteUser(
     await em.nativeDelete(UserRevision, { userId });
     if (deleted) {
       await db.deleteFrom('PlatformEvent').where('userId', '=', userId).execute();
-      const columns = { type: userDeleted, userId: sql`${userId}`, at: sql`clock_timestamp()` };
-      await insertPlatformEvents(db, columns).execute();
+      await insertEvent(em, { type: 'user.deleted', userId });
     }
     return { deleted, hadCredential: credential !== undefined && credential.keyId !== null };
   });

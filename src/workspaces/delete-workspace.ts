@@ -1,8 +1,9 @@
-import { sql } from 'kysely';
-import { defineStatement, type Params } from '../database/statement.ts';
-import { transaction } from '../database/transaction.ts';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { getKysely } from '../database/database.ts';
+import { userTransaction } from '../database/transaction.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Time } from '../values/time.ts';
+import { Workspace, WorkspaceDeletion } from './workspace.entity.ts';
 
 /**
  * Deletes a workspace unless its state is newer than `deletedAt`, and returns whether it did. States up to `deletedAt`
@@ -14,52 +15,38 @@ export async function deleteWorkspace(
   id: string,
   deletedAt: Time,
 ): Promise<boolean> {
-  const [deletion] = await transaction(database, [userId], (run) =>
-    run(deleteAsOf, { userId, id, deletedAt }),
-  );
-  if (deletion === undefined || deletion.revision === null) return false;
-  announce({ user: userId, topic: 'workspaces', revision: deletion.revision });
+  const revision = await userTransaction(database.fork(), [userId], async (em) => {
+    const key = { userId, id };
+    const stored = await em.nativeDelete(Workspace, { ...key, updatedAt: { $lte: deletedAt } });
+    const changed = stored > 0 ? await incrementRevision(em, userId) : undefined;
+    await recordDeletion(em, key, deletedAt, changed ?? 0);
+    return changed;
+  });
+  if (revision === undefined) return false;
+  announce({ user: userId, topic: 'workspaces', revision });
   return true;
 }
 
-const deleteAsOf = defineStatement((db, { param }: Params<{ userId: string; id: string; deletedAt: Time }>) =>
-  db
-    .with('deleted', (db) =>
-      db
-        .deleteFrom('Workspace')
-        .where('userId', '=', param('userId'))
-        .where('id', '=', param('id'))
-        .where('updatedAt', '<=', param('deletedAt'))
-        .returning('id'),
-    )
-    .with('incremented', (db) =>
-      db
-        .updateTable('UserRevision')
-        .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
-        .where('userId', '=', param('userId'))
-        .where(({ exists, selectFrom }) => exists(selectFrom('deleted').select('id')))
-        .returning('workspaces as revision'),
-    )
-    .with('recorded', (db) =>
-      db
-        .insertInto('WorkspaceDeletion')
-        .values({
-          userId: param('userId'),
-          id: param('id'),
-          deletedAt: param('deletedAt'),
-          revision: sql<number>`coalesce((select revision from incremented), 0)`,
-        })
-        .onConflict((conflict) =>
-          conflict
-            .columns(['userId', 'id'])
-            .doUpdateSet((eb) => ({
-              deletedAt: eb.ref('excluded.deletedAt'),
-              // A repeated deletion keeps the revision of the first one, which streams may not have reported yet.
-              revision: eb.fn('greatest', ['excluded.revision', 'WorkspaceDeletion.revision']),
-            }))
-            .whereRef('excluded.deletedAt', '>', 'WorkspaceDeletion.deletedAt'),
-        )
-        .returning('id'),
-    )
-    .selectNoFrom(sql<number | null>`(select revision from incremented)`.as('revision')),
-);
+async function incrementRevision(em: EntityManager, userId: string): Promise<number> {
+  const { revision } = await getKysely(em)
+    .updateTable('UserRevision')
+    .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
+    .where('userId', '=', userId)
+    .returning('workspaces as revision')
+    .executeTakeFirstOrThrow();
+  return revision;
+}
+
+/** A repeated deletion keeps the revision of the first one, which streams may not have reported yet. */
+async function recordDeletion(
+  em: EntityManager,
+  key: { userId: string; id: string },
+  deletedAt: Time,
+  revision: number,
+): Promise<void> {
+  const last = await em.findOne(WorkspaceDeletion, key);
+  if (last === null) await em.insert(WorkspaceDeletion, { ...key, deletedAt, revision });
+  else if (deletedAt > last.deletedAt) {
+    await em.nativeUpdate(WorkspaceDeletion, key, { deletedAt, revision: Math.max(revision, last.revision) });
+  }
+}

@@ -54,5 +54,5 @@ export const WorkspaceDeletionSchema = defineEntity({
   indexes: [{ name: 'workspace_deletion_changes', properties: ['userId', 'revision'] }],
 });
 
-class WorkspaceDeletion extends WorkspaceDeletionSchema.class {}
+export class WorkspaceDeletion extends WorkspaceDeletionSchema.class {}
 WorkspaceDeletionSchema.setClass(WorkspaceDeletion);

@@ -11,7 +11,7 @@ import {
 import { awaitRequest } from '../../src/notifications/answers/await-request.ts';
 import { sweepRequests } from '../../src/notifications/answers/sweep.ts';
 import type { NotificationDependencies } from '../../src/notifications/change-notifications.ts';
-import { dismissNotification } from '../../src/notifications/dismiss-notifications.ts';
+import { dismissNotification } from '../../src/notifications/dismiss-notification.ts';
 import { findNotification } from '../../src/notifications/notifications.ts';
 import { resolveNotifications } from '../../src/notifications/resolve-notifications.ts';
 import { deleteBatch } from '../../src/notifications/retention.ts';

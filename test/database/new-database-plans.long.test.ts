@@ -132,7 +132,7 @@ test('publishing, settling, events, lists and counts read few pages of tables th
   expect(indexes).toContain('notification_newest');
   expect(indexes).not.toContain('notification_of_all');
   expect(indexes).not.toContain('notification_open');
-  const costly = [...statements, ...statements.flatMap((one) => [one, one])]
+  const costly = [...statements, ...statements.flatMap((one) => (one.name === undefined ? one : [one, one]))]
     .map(({ text }, index) => ({
       text,
       pages: countPages([...planned, ...replanned][index] ?? expect.unreachable()),

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { poolOptions, preparedPoolOptions } from '../../src/database/pool.ts';
+import { preparedPoolOptions } from '../../src/database/pool.ts';
 import { SCAN_LIMIT } from '../../src/graphql/page-arguments.ts';
 import { encodeCursor } from '../../src/values/cursor.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
@@ -24,8 +24,6 @@ const MANY = 20_000;
 
 const gateway = useGateway();
 let client: pg.Client;
-/** Has the settings of the pool of MikroORM. */
-let main: pg.Client;
 beforeAll(async () => {
   const { database } = gateway;
   await fillTables(database, ['notification', 'workspace'], async () => {
@@ -61,22 +59,20 @@ beforeAll(async () => {
   });
   const options = { url: database.url, poolSize: 1, timeoutMs: 30_000 };
   client = new pg.Client(preparedPoolOptions(options));
-  main = new pg.Client(poolOptions(options));
-  await Promise.all([client.connect(), main.connect()]);
+  await client.connect();
 });
-afterAll(() => Promise.all([client.end(), main.end()]));
+afterAll(() => client.end());
 
 /** Returns the maximum number of records that a statement of `work` scans, after `undo`, if it is run again. */
 async function measureCost(
   table: string,
   work: () => Promise<unknown>,
-  on = client,
   undo: () => Promise<unknown> = async () => undefined,
 ): Promise<number> {
   const statements = (await recordStatements(work)).filter(({ text }) => text.includes(`"${table}"`));
   await undo();
   expect(statements.length).toBeGreaterThan(0);
-  const plans = await explainAll(on, statements);
+  const plans = await explainAll(client, statements);
   return Math.max(...plans.map((plan) => countScanned(plan, table)));
 }
 
@@ -248,7 +244,7 @@ test('a page of users by prefix scans only the users of the page', async () => {
   const after = encodeCursor(['user-55']);
   for (const args of ['', 'prefix: "user-5"', `prefix: "user-5", after: "${after}"`, 'prefix: "x"']) {
     const query = `{ platform { users(first: 5, ${args}) { nodes { id } } } }`;
-    const cost = await measureCost('user_revision', () => graphql(gateway, query, {}, { token }), main);
+    const cost = await measureCost('user_revision', () => graphql(gateway, query, {}, { token }));
     expect(cost, args).toBeLessThanOrEqual(PAGE);
   }
 });
@@ -303,7 +299,7 @@ describe('of a notification whose task had many others', () => {
     ['superseding', () => supersede(platform(), 'next')],
     ['superseding as a task', () => supersede(signTaskToken(user, 'task'), 'task:next')],
   ])('%s scans a limited number of records', async (_what, work) => {
-    expect(await measureCost('notification', work, client, undo)).toBeLessThanOrEqual(2 * PAGE);
+    expect(await measureCost('notification', work, undo)).toBeLessThanOrEqual(2 * PAGE);
   });
 });
 
@@ -313,7 +309,7 @@ test('dismissing the seen notifications of a project scans only active ones', as
   const input = `{ filter: { projectIds: "p-1", upTo: "${cursor}" } }`;
   const mutation = `mutation { dismissNotifications(input: ${input}) { notifications { __typename } } }`;
   const undo = await saveNotifications('user-3');
-  const cost = await measureCost('notification', read('user-3', mutation), client, undo);
+  const cost = await measureCost('notification', read('user-3', mutation), undo);
   expect(cost).toBeLessThanOrEqual(3 * total);
   expect(cost).toBeGreaterThan(total);
 });

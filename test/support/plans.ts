@@ -24,11 +24,23 @@ function listNodes(plan: Plan): Plan[] {
   return [plan, ...plan.Plans.flatMap(listNodes)];
 }
 
-/** Returns the custom plan and the generic plan of a statement, after executing it and rolling it back. */
-async function explainStatement(client: pg.Client, statement: Statement): Promise<Plan[]> {
+/** The settings of the pool on which entity managers run, which a client of prepared statements lacks. */
+const ofEntityManagers = ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin']
+  .map((name) => `set local enable_${name} = on;`)
+  .join(' ');
+
+/**
+ * Returns the custom plan and the generic plan of a statement, after executing it and rolling it back. A statement of an
+ * entity manager, which is not prepared, has a custom plan only.
+ */
+async function explainStatement(client: pg.ClientBase, statement: Statement): Promise<Plan[]> {
   const plans: Plan[] = [];
-  for (const mode of ['force_custom_plan', 'force_generic_plan']) {
-    await client.query(`begin; set local plan_cache_mode = ${mode}`);
+  const settings =
+    statement.name === undefined
+      ? [`${ofEntityManagers} set local plan_cache_mode = force_custom_plan`]
+      : ['force_custom_plan', 'force_generic_plan'].map((mode) => `set local plan_cache_mode = ${mode}`);
+  for (const setting of settings) {
+    await client.query(`begin; ${setting}`);
     // Only prepared statements have generic plans, and `explain` takes no parameters.
     await client.query(`prepare statement as ${statement.text}`);
     plans.push(await explain(client, `execute statement${formatInputs(client, statement)}`));
@@ -37,7 +49,10 @@ async function explainStatement(client: pg.Client, statement: Statement): Promis
   return plans;
 }
 
-/** Returns the plans of statements that were prepared before `fill` and are executed after it. */
+/**
+ * Returns a plan of each statement, executed after `fill`. Those that are prepared are prepared, and executed once, before
+ * it.
+ */
 export async function explainAfter(
   client: pg.ClientBase,
   statements: readonly Statement[],
@@ -46,15 +61,20 @@ export async function explainAfter(
   const executions = statements.map(
     (statement, index) => `execute earlier_${index}${formatInputs(client, statement)}`,
   );
-  for (const [index, { text }] of statements.entries()) {
+  for (const [index, { name, text }] of statements.entries()) {
+    if (name === undefined) continue;
     await client.query(`prepare earlier_${index} as ${text}`);
     await client.query(`begin; ${executions[index]}; rollback`);
   }
   await fill();
   const plans: Plan[] = [];
-  for (const execution of executions) {
+  for (const [index, statement] of statements.entries()) {
+    if (statement.name === undefined) {
+      plans.push(...(await explainStatement(client, statement)));
+      continue;
+    }
     await client.query('begin');
-    plans.push(await explain(client, execution));
+    plans.push(await explain(client, executions[index] ?? ''));
     await client.query('rollback');
   }
   return plans;
@@ -80,7 +100,7 @@ function undoExcess(plan: Plan, readsAhead: boolean): Plan {
 }
 
 /** Sequentially, because the statements share a connection. */
-export async function explainAll(client: pg.Client, statements: readonly Statement[]): Promise<Plan[]> {
+export async function explainAll(client: pg.ClientBase, statements: readonly Statement[]): Promise<Plan[]> {
   const plans: Plan[] = [];
   for (const statement of statements) plans.push(...(await explainStatement(client, statement)));
   return plans;

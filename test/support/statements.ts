@@ -2,11 +2,15 @@ import pg from 'pg';
 import { vi } from 'vitest';
 import { z } from 'zod';
 
-/** A statement sent to PostgreSQL. */
-export type Statement = { text: string; values: readonly unknown[] };
+/** A statement sent to PostgreSQL, with the name of a prepared one. */
+export type Statement = { name?: string | undefined; text: string; values: readonly unknown[] };
 
 /** A query config of pg. */
-const Query = z.object({ text: z.string(), values: z.array(z.unknown()).catch([]) });
+const Query = z.object({
+  name: z.string().optional(),
+  text: z.string(),
+  values: z.array(z.unknown()).catch([]),
+});
 
 /** Whether a statement is one of the sweep of requests, which runs every second. */
 const isOfSweep = ({ text, values }: Statement) => values.length === 0 && text.includes('"request_state"');

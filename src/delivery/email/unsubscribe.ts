@@ -1,13 +1,14 @@
 import type { ServerResponse } from 'node:http';
-import { sql } from 'kysely';
+import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Database } from '../../database/database.ts';
-import { defineStatement, type Params } from '../../database/statement.ts';
-import { transaction } from '../../database/transaction.ts';
+import { userTransaction } from '../../database/transaction.ts';
 import type { OutboxDependencies } from '../../live/outbox.ts';
+import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { defaultChannels } from '../../notifications/preferences/channels.ts';
-import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
+import { NotificationPreference } from '../../notifications/preferences/preference.entity.ts';
 import { html } from '../../pages/html.ts';
 import { type PlainPage, sendPlainPage } from '../../pages/plain-page.ts';
+import { UserRevision } from '../../revisions/revisions.entity.ts';
 import { findRevisions } from '../../revisions/revisions.ts';
 import { type Time, toTime } from '../../values/time.ts';
 import { kindNames } from './mail.ts';
@@ -53,51 +54,33 @@ async function unsubscribe(
   { userId, kind }: EmailTopic,
   now: Time,
 ): Promise<boolean> {
-  // `transaction` locks the user's row of `UserRevision`, and would create it for a deleted user.
+  // `userTransaction` locks the user's row of `UserRevision`, and would create it for a deleted user.
   if (!(await isKnownUser(database, userId))) return false;
-  const owners = await transaction(database, [userId], (run) => run(disableEmail, { userId, kind, now }));
+  const isStored = await userTransaction(database.fork(), [userId], (em) =>
+    disableEmail(em, userId, kind, now),
+  );
   outbox.note([userId]);
-  return owners.length > 0;
+  return isStored;
 }
 
-/** Stores the preference unless the user was deleted, and returns the user. */
-const disableEmail = defineStatement((db, { param }: Params<EmailTopic & { now: Time }>) =>
-  db
-    .with('owner', (db) =>
-      db
-        .selectFrom('UserRevision')
-        .select('userId')
-        .where('userId', '=', param('userId'))
-        .where('notifications', '>', 0),
-    )
-    .with('stored', (db) =>
-      db
-        .insertInto('NotificationPreference')
-        .columns(preferenceColumns)
-        .expression((eb) =>
-          eb
-            .selectFrom('owner')
-            .select([
-              'userId',
-              param('kind', 'text').as('notificationKind'),
-              sql.lit(false).as('emailEnabled'),
-              sql.lit(defaultChannels.pushEnabled).as('pushEnabled'),
-              sql.lit(defaultChannels.chatDmEnabled).as('chatDmEnabled'),
-              param('now', 'timestamptz').as('createdAt'),
-              param('now', 'timestamptz').as('updatedAt'),
-            ]),
-        )
-        .onConflict((conflict) =>
-          conflict
-            .columns(['userId', 'notificationKind'])
-            .doUpdateSet((eb) => ({ emailEnabled: false, updatedAt: eb.ref('excluded.updatedAt') }))
-            .where('NotificationPreference.emailEnabled', '=', true),
-        )
-        .returning('userId'),
-    )
-    .selectFrom('owner')
-    .select('userId'),
-);
+/** Stores the preference, and returns true, unless the user was deleted. */
+async function disableEmail(
+  em: EntityManager,
+  userId: string,
+  notificationKind: NotificationKind,
+  now: Time,
+) {
+  if ((await em.count(UserRevision, { userId, notifications: { $gt: 0 } })) === 0) return false;
+  const key = { userId, notificationKind };
+  const stored = await em.findOne(NotificationPreference, key);
+  const preference =
+    stored ??
+    em.create(NotificationPreference, { ...key, ...defaultChannels, createdAt: now, updatedAt: now });
+  if (!preference.emailEnabled) return true;
+  preference.emailEnabled = false;
+  preference.updatedAt = now;
+  return true;
+}
 
 /** Renders the page that asks for confirmation. The form posts to the address of the page. */
 const renderQuestion = ({ kind }: EmailTopic): PlainPage => ({

@@ -1,6 +1,6 @@
-import { type Kysely, sql } from 'kysely';
-import type { Tables } from '../../database/database.ts';
-import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { getKysely } from '../../database/database.ts';
 import type { Log } from '../../log.ts';
 import { type Repeating, repeat } from '../../repeat.ts';
 import type { NotificationDependencies } from '../change-notifications.ts';
@@ -30,8 +30,8 @@ export async function sweepRequests(
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { database } = dependencies;
-  const [work] = await runStatement(database, findWork, {});
-  const due = work?.isDue ? await runStatement(database, findDue, {}) : [];
+  const em = database.fork();
+  const due = (await hasDue(em)) ? await findDue(em) : [];
   const failures: unknown[] = [];
   for (const [user, requests] of Map.groupBy(due, ({ userId }) => userId)) {
     if (signal?.aborted) return false;
@@ -51,26 +51,25 @@ export async function sweepRequests(
 }
 
 /** Selects due requests. `now()` instead of the clock, because the index is not used for a volatile function. */
-const selectDue = (db: Pick<Kysely<Tables>, 'selectFrom'>) =>
-  db
+const selectDue = (em: EntityManager) =>
+  getKysely(em)
     .selectFrom('Notification')
     .where('requestState', '=', sql.lit<'open'>('open'))
-    .where('expiresAt', '<=', sql<never>`now()`);
-
-/* The reads, too, run on the connections for changes: a user's short reads do not wait for the sweep. */
+    .where('expiresAt', '<=', sql<never>`now()`)
+    .orderBy('expiresAt');
 
 /** Finds out whether there is anything to do, without a lock, so that it also works on a standby. */
-const findWork = defineStatement((db, _params: Params<object>) =>
-  db.selectNoFrom(({ exists }) => exists(selectDue(db).select('id')).as('isDue')),
-);
+async function hasDue(em: EntityManager): Promise<boolean> {
+  return (await selectDue(em).select('id').limit(sql.lit(1)).executeTakeFirst()) !== undefined;
+}
 
-/** Selects the keys of a batch, without the users whom another change has locked, for whom the sweep would wait. */
-const findDue = defineStatement((db, _params: Params<object>) =>
-  selectDue(db)
+/** Finds the keys of a batch, without the users whom another change has locked, for whom the sweep would wait. */
+function findDue(em: EntityManager) {
+  return selectDue(em)
     .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
     .select(['Notification.userId', 'Notification.id'])
-    .orderBy('expiresAt')
     .limit(sql.lit(BATCH_SIZE))
     .forUpdate('UserRevision')
-    .skipLocked(),
-);
+    .skipLocked()
+    .execute();
+}
