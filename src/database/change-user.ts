@@ -50,13 +50,7 @@ export async function changeUser<Found, Changes, Result>(
 ): Promise<Result[]> {
   return database.turns.take(userId, async (deadline) => {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      const known = await database.short.inOrder((query) =>
-        readAll(change, [userId], async (statement, input) => {
-          const { config, convertRows } = statement(database, input);
-          return convertRows(await query(config));
-        }),
-      );
-      const [decided] = decideAll(change, known);
+      const [decided] = decideAll(change, await readUsers(database, [userId], change));
       if (decided === undefined) throw new Error('The user was not read.');
       if (decided.more) break;
       const store = change.store([decided]);
@@ -92,6 +86,20 @@ export async function changeUsers<Found, Changes, Result>(
     }
     return users.map((userId) => results.get(userId) ?? []);
   });
+}
+
+/** Reads users, and then what a change of them depends on, without a lock. */
+export async function readUsers<Found>(
+  database: Database,
+  users: readonly string[],
+  change: Pick<Change<Found, never, unknown>, 'read'>,
+): Promise<{ found: Found; known: KnownUser[] }> {
+  return database.short.inOrder((query) =>
+    readAll(change, users, async (statement, input) => {
+      const { config, convertRows } = statement(database, input);
+      return convertRows(await query(config));
+    }),
+  );
 }
 
 async function readAll<Found>(

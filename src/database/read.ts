@@ -34,15 +34,6 @@ export function selectProperties<
 
 type Build<Input, Row> = (db: Kysely<Tables>, params: ReadParams<Input>) => Compilable<Row>;
 
-/** Defines a read of one row by an index; `undefined` if no row matches. Runs on the connections for short reads. */
-export function defineRowRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
-  const read = prepare(build);
-  return async (database: Database, input: Input): Promise<Row | undefined> => {
-    const [row] = await read(database, 'short', input);
-    return row;
-  };
-}
-
 /** Defines a read of a bounded number of rows by an index. Runs on the connections for short reads. */
 export function defineListRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);

@@ -59,6 +59,16 @@ export async function runStatement<Input, Row extends QueryResultRow>(
   return convertRows(rows);
 }
 
+/** Runs a statement that reads a bounded number of rows by an index, on the connections for short reads. */
+export async function readRows<Input, Row extends QueryResultRow>(
+  database: Database,
+  statement: Statement<Input, Row>,
+  input: Input,
+): Promise<Row[]> {
+  const { config, convertRows } = statement(database, input);
+  return convertRows(await database.short.query<Row>(config));
+}
+
 /** Formats rows as JSON with the table's columns as keys, for `json_populate_recordset`. */
 export function toJsonRows({ names }: Database, rows: readonly object[]): string {
   const reveal = (value: unknown) => (value instanceof Secret ? value.reveal() : value);

@@ -61,7 +61,8 @@ export async function changeCredential(
   return changed;
 }
 
-const findState = defineStatement((db, { param }: Params<{ userId: string }>) =>
+/** Finds what rules know of a user's credential. */
+export const findState = defineStatement((db, { param }: Params<{ userId: string }>) =>
   db
     .selectFrom('EditorCredential')
     .select([...stateProperties, 'updatedAt'])

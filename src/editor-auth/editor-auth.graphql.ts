@@ -12,9 +12,9 @@ import {
   type EditorAuth,
   type EditorAuthEvent,
   readEditorAuth,
-  readEditorAuthTogether,
   storeCredential,
 } from './editor-auth.ts';
+import { readEditorAuthTogether } from './read-credentials.ts';
 
 const EditorAuthMethodTypeEnum = builder.enumType('EditorAuthType', {
   description: 'The type of the method by which an editor is connected.',

@@ -1,15 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { sql } from 'kysely';
-import { defineRowsOfUserRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
-import type { OfUsers } from '../database/page.ts';
-import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
+import { readRows } from '../database/statement.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/bound-cipher.ts';
-import { InternalError } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Source } from '../live/source.ts';
-import { changeCredential } from './change-credential.ts';
+import { changeCredential, findState } from './change-credential.ts';
 import { clear, type EncryptedPair, fail, store } from './credential-changes.ts';
 import type { CredentialFailureReason, EditorAuthMethodType, ReauthReason } from './editor-auth.enums.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
@@ -40,29 +36,12 @@ export async function readEditorAuth(
   cipher: CredentialCipher,
   userId: string,
 ): Promise<EditorAuth> {
-  return describeStatus(cipher, userId, await findCredential(database, { userId }));
+  const [state] = await readRows(database, findState, { userId });
+  return describeStatus(cipher, userId, state);
 }
 
-const findCredentials = defineRowsOfUserRead(
-  defineListRead((db, { param }: ReadParams<OfUsers>) =>
-    db
-      .selectFrom('EditorCredential')
-      .selectAll()
-      .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
-  ),
-);
-
-/** Does the same. Reads the status of several users by one statement. */
-export async function readEditorAuthTogether(
-  database: Database,
-  cipher: CredentialCipher,
-  userId: string,
-): Promise<EditorAuth> {
-  const [credential] = await findCredentials(database, userId);
-  return describeStatus(cipher, userId, credential);
-}
-
-function describeStatus(
+/** Describes the status of a stored credential, or of none. */
+export function describeStatus(
   cipher: CredentialCipher,
   userId: string,
   stored: Pick<EditorCredential, 'keyId' | 'reauthReason'> | undefined,
@@ -109,30 +88,6 @@ export async function reportFailure(
   );
   return { applied: isChanged, editorAuth: describeStatus(cipher, userId, credential) };
 }
-
-/**
- * Reads and decrypts a user's token pair. Returns `null` if none is stored.
- * @throws {InternalError} if the pair cannot be decrypted; the cause names a missing key
- */
-export async function readCredential(
-  database: Database,
-  cipher: CredentialCipher,
-  userId: string,
-): Promise<Credential | null> {
-  const stored = await findCredential(database, { userId });
-  if (stored === undefined || stored.ciphertext === null) return null;
-  const { version, expiresAt, reauthReason } = stored;
-  try {
-    return { ...(await cipher.decrypt(stored.ciphertext, stored)), version, expiresAt, reauthReason };
-  } catch (error) {
-    throw new InternalError(error);
-  }
-}
-
-/** Finds the row of a user's credential. It has no ciphertext after a deletion. */
-export const findCredential = defineRowRead((db, { param }: ReadParams<{ userId: string }>) =>
-  db.selectFrom('EditorCredential').selectAll().where('userId', '=', param('userId')),
-);
 
 /** Encrypts a token pair with a new version, to which the ciphertext is bound. */
 export async function encryptPair(

@@ -2,7 +2,8 @@ import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
 import { CredentialFailureReasonEnum, EditorAuthRef, ReauthReasonEnum } from './editor-auth.graphql.ts';
-import { type Credential, type EditorAuth, readCredential, reportFailure } from './editor-auth.ts';
+import { type Credential, type EditorAuth, reportFailure } from './editor-auth.ts';
+import { readCredential } from './read-credentials.ts';
 
 const EditorCredential = builder.objectRef<Credential>('EditorCredential').implement({
   description: 'A decrypted token pair.',

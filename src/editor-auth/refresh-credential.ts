@@ -5,8 +5,9 @@ import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Time } from '../values/time.ts';
 import { changeCredential } from './change-credential.ts';
 import { claim, refresh } from './credential-changes.ts';
-import { encryptPair, findCredential, type NewPair } from './editor-auth.ts';
+import { encryptPair, type NewPair } from './editor-auth.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
+import { findCredential } from './read-credentials.ts';
 
 /**
  * The result of a claim. `claimedUntil` is the end of the caller's claim if `granted`, otherwise the end of another
@@ -26,7 +27,7 @@ export async function claimRefresh(
   { userId, version, claimId }: CredentialOwner & { claimId: string },
 ): Promise<RefreshClaim> {
   // The pair of a version never changes, so it can be read before the claim.
-  const found = await findCredential(dependencies.database, { userId });
+  const found = await findCredential(dependencies.database, userId);
   const pair = found?.version === version ? await tryDecrypt(cipher, found) : undefined;
   if (pair?.refreshToken === null) throw createNotRefreshableError(version);
   const { isChanged, credential } = await changeCredential(dependencies, userId, (state, at) =>
@@ -53,7 +54,7 @@ export async function storeRefreshedCredential(
     refresh(state, { ...encrypted, refreshedFrom }),
   );
   if (isChanged) return encrypted.version;
-  const current = await findCredential(dependencies.database, { userId });
+  const current = await findCredential(dependencies.database, userId);
   const found = current?.refreshedFrom === refreshedFrom ? await tryDecrypt(cipher, current) : undefined;
   if (current && found && timingSafeEqual(digest(found), digest(pair))) return current.version;
   throw createStaleVersionError(refreshedFrom);

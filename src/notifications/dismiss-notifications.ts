@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import { getKysely, type Tables } from '../database/database.ts';
 import { userTransaction } from '../database/transaction.ts';
@@ -7,6 +8,7 @@ import type { EventCursor } from '../revisions/event-cursor.ts';
 import { currentEpoch, incrementRevision } from '../revisions/revisions.ts';
 import type { NotificationDependencies } from './change-notifications.ts';
 import { dismissalOf, dismissalTime } from './dismiss-notification.ts';
+import { Notification } from './notification.entity.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { isOpenRequest } from './notification-filter.ts';
 import type { Dismissal } from './undo-token.ts';
@@ -44,6 +46,21 @@ export async function dismissNotifications(
     ids: records.map(({ id }) => id),
     dismissal: first && { revision: first.revision - 1, dismissedAt: first.at },
   };
+}
+
+/** Finds notifications that one call dismissed and that are still dismissed, in the order of their revisions. */
+export async function findDismissed(
+  em: EntityManager,
+  userId: string,
+  { revision, dismissedAt }: Dismissal,
+  limit: number,
+): Promise<string[]> {
+  const found = await em.find(
+    Notification,
+    { userId, revision: { $gt: revision }, dismissedAt },
+    { fields: ['id'], orderBy: { revision: 'asc' }, limit },
+  );
+  return found.map(({ id }) => id);
 }
 
 /**

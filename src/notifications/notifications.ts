@@ -17,14 +17,15 @@ import {
   defineCounts,
   defineListRead,
   definePageRead,
-  defineRowRead,
   type ReadParams,
   type Selected,
   selectProperties,
 } from '../database/read.ts';
+import { readRows } from '../database/statement.ts';
 import { defineUserList } from '../database/user-list.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { selectTag } from '../revisions/revisions.ts';
+import { readWhole } from './change-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import {
   type FilterInput,
@@ -96,21 +97,13 @@ export const findNotificationTogether = defineBatchedRead<
   }));
 });
 
-const find = defineRowRead((db, { param }: ReadParams<Key>) =>
-  db
-    .selectFrom('Notification')
-    .selectAll()
-    .where('userId', '=', param('userId'))
-    .where('id', '=', param('id')),
-);
-
 /** Finds a notification by ID. @throws {NotFoundError} if the user has no such notification */
 export async function findNotification(
   database: Database,
   userId: string,
   id: string,
 ): Promise<Notification> {
-  const notification = await find(database, { userId, id });
+  const [notification] = await readRows(database, readWhole, { userId, id });
   if (notification === undefined) throw new NotFoundError();
   return notification;
 }

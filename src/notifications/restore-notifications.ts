@@ -1,15 +1,13 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Tables } from '../database/database.ts';
+import { sql } from 'kysely';
 import { defineStatement, type Params } from '../database/statement.ts';
-import type { Run } from '../database/transaction.ts';
 import { requestStates } from './answers/answer.enums.ts';
 import {
   changeNotifications,
   MAX_SETTLED,
   type NotificationDependencies,
-  selectState,
-  selectStates,
+  readByIds,
 } from './change-notifications.ts';
+import { findDismissed } from './dismiss-notifications.ts';
 import { restore, type State, settleInOrder, toChanges } from './lifecycle.ts';
 import type { Notification } from './notification.entity.ts';
 import { findNotification } from './notifications.ts';
@@ -39,56 +37,46 @@ export async function restoreNotifications(
   userId: string,
   filter: { ids: readonly string[] } | Dismissal,
 ): Promise<string[]> {
+  if ('ids' in filter) return restoreThose(dependencies, userId, filter.ids, () => true);
+  const { revision, dismissedAt } = filter;
+  const isOfDismissal = (state: State) => state.dismissedAt === dismissedAt;
   const restored: string[] = [];
   for (;;) {
-    const [ids = []] = await changeNotifications(dependencies, userId, {
-      read: (run) =>
-        'ids' in filter
-          ? readByIds(run, { userId, ids: filter.ids })
-          : // The dismissal gave consecutive revisions, and what was restored or settled since has a later one.
-            readDismissed(run, { userId, ...filter, revision: filter.revision + restored.length }),
-      decide([states, others], moment) {
-        const ofSlots = Map.groupBy(others, ({ restoredId }) => restoredId);
-        const steps = settleInOrder(states, moment, (state, at) =>
-          restore(state, at, ofSlots.get(state.id) ?? []),
-        );
-        return { ...toChanges(steps), result: steps.map(({ patch }) => patch.id) };
-      },
-    });
-    restored.push(...ids);
+    // The dismissal gave consecutive revisions, and what was restored or settled since has a later one.
+    const dismissal = { revision: revision + restored.length, dismissedAt };
+    const ids = await findDismissed(dependencies.database.fork(), userId, dismissal, MAX_SETTLED);
+    restored.push(...(await restoreThose(dependencies, userId, ids, isOfDismissal)));
     if (ids.length < MAX_SETTLED) return restored;
   }
 }
 
-const { ref } = sql;
-
-const ofUser = ({ param }: Params<{ userId: string }>) =>
-  sql`${sql.table('Notification')} where ${ref('userId')} = ${param('userId')}`;
-
-const readByIds = defineReads(
-  (params: Params<{ userId: string; ids: readonly string[] }>) =>
-    sql`${ofUser(params)} and id = any(${params.param('ids', 'text[]')}) and status = 'dismissed' order by id`,
-);
-
-/** Without a condition of the status, with which PostgreSQL may scan the index of what is not active. */
-const readDismissed = defineReads(
-  (params: Params<Dismissal & { userId: string }>) =>
-    sql`${ofUser(params)} and revision > ${params.param('revision')} and ${ref('dismissedAt')} = ${params.param('dismissedAt')}
-      order by revision limit ${sql.lit(MAX_SETTLED)}`,
-);
-
-/** Defines the reads of the notifications of a `from` clause, and of what is in their slots. */
-function defineReads<Input extends object>(from: (params: Params<Input>) => RawBuilder<unknown>) {
-  const states = defineStatement((db, params: Params<Input>) => selectStates(db, selectState(from(params))));
-  const ofSlots = defineStatement((db, params: Params<Input>) => selectOfSlots(db, from(params)));
-  return (run: Run, input: Input) => Promise.all([run(states, input), run(ofSlots, input)]);
+async function restoreThose(
+  dependencies: NotificationDependencies,
+  userId: string,
+  ids: readonly string[],
+  isMeant: (state: State) => boolean,
+): Promise<string[]> {
+  const input = { userId, ids };
+  const steps = await changeNotifications(dependencies, userId, {
+    read: (run) => Promise.all([run(readByIds, input), run(readOfSlots, input)]),
+    decide([states, others], moment) {
+      const ofSlots = Map.groupBy(others, ({ restoredId }) => restoredId);
+      const restored = settleInOrder(states.filter(isMeant), moment, (state, at) =>
+        restore(state, at, ofSlots.get(state.id) ?? []),
+      );
+      return { ...toChanges(restored), result: restored.map(({ patch }) => patch.id) };
+    },
+  });
+  return steps.flat();
 }
 
+const { ref } = sql;
+
 /**
- * Selects the active notification of the slot of each, and the newest of each state, by an index. `between` keeps PostgreSQL
+ * Reads the active notification of the slot of each, and the newest of each state, by an index. `between` keeps PostgreSQL
  * from ignoring the order, by which it chooses the index.
  */
-function selectOfSlots(db: Kysely<Tables>, from: RawBuilder<unknown>) {
+const readOfSlots = defineStatement((db, { param }: Params<{ userId: string; ids: readonly string[] }>) => {
   const task = ['userId', 'taskId', 'kind'].map(
     (name) => sql`${ref(`other.${name}`)} = ${ref(`restored.${name}`)}`,
   );
@@ -98,7 +86,9 @@ function selectOfSlots(db: Kysely<Tables>, from: RawBuilder<unknown>) {
   const states = sql.join(requestStates.map((state) => sql`(${sql.lit(state)})`));
   const found = sql<Pick<State, (typeof names)[number]> & { restoredId: string }>`(
     select found.*, restored.id as ${ref('restoredId')}
-    from (select id, ${sql.join(['userId', 'taskId', 'kind', 'slot'].map((name) => ref(name)))} from ${from}) as restored
+    from (select id, ${sql.join(['userId', 'taskId', 'kind', 'slot'].map((name) => ref(name)))} from ${sql.table('Notification')}
+      where ${ref('userId')} = ${param('userId')} and id = any(${param('ids', 'text[]')}) and status = 'dismissed'
+      order by id) as restored
     cross join lateral (
       (select ${columns} from ${other} and other.slot between restored.slot and restored.slot and other.status = 'active'
         order by other.slot limit 1)
@@ -109,4 +99,4 @@ function selectOfSlots(db: Kysely<Tables>, from: RawBuilder<unknown>) {
             and ${ref('other.requestState')} = state and ${ref('other.byTask')} = is_own
           order by ${ref('other.occurredAt')} desc, ${ref('other.createdAt')} desc limit 1) as newest)) as found)`;
   return db.selectFrom(found.as('found')).select([...names, 'restoredId']);
-}
+});

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
+import { defineListRead, type ReadParams } from '../database/read.ts';
 import { ConflictError } from '../errors/gateway-errors.ts';
 import type { PlatformEvent } from '../platform-events/platform-event.entity.ts';
 import type { PlatformEventType } from '../platform-events/platform-event.enums.ts';
@@ -39,8 +39,7 @@ export async function readFeed(
   { after, types, first }: FeedArguments,
 ): Promise<FeedPage> {
   const rows = await readPage(database, { after: after?.revision, types, first });
-  const [state] = rows;
-  if (state === undefined) throw new Error('The feed has no state.');
+  const state = getState(rows);
   requireCurrent(after, state);
   const { epoch, lastPosition, scannedTo } = state;
   const events = rows.flatMap(({ type, userId, at, position, ...row }) => {
@@ -92,16 +91,15 @@ function requireCurrent(
 }
 
 async function findState(database: Database): Promise<FeedState> {
-  const state = await readState(database, {});
+  return getState(await readPage(database, { after: undefined, types: undefined, first: 0 }));
+}
+
+function getState<Row>([state]: readonly Row[]): Row {
   if (state === undefined) throw new Error('The feed has no state.');
   return state;
 }
 
 const epoch = sql<string>`(select epoch from ${sql.table('DatabaseEpoch')})`;
-
-const readState = defineRowRead((db) =>
-  db.selectFrom('PlatformFeed').select(['lastPosition', 'deletedTo', epoch.as('epoch')]),
-);
 
 type PageInput = {
   after: number | undefined;

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import type { Database, Tables } from '../database/database.ts';
-import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
+import { defineListRead, type ReadParams } from '../database/read.ts';
 import type { UserRevision } from './revisions.entity.ts';
 
 /**
@@ -63,22 +63,10 @@ export function selectTag(db: Kysely<Tables>, list: ListName, userId: RawBuilder
     .select(sql<string>`'"' || coalesce(min(${tag}), '0') || '"'`.as('tag'));
 }
 
-const findTag = {
-  notifications: defineTagRead('notifications'),
-  workspaces: defineTagRead('workspaces'),
-};
-
-function defineTagRead(list: ListName) {
-  return defineRowRead((db, { param }: ReadParams<{ userId: string }>) =>
-    selectTag(db, list, param('userId')),
-  );
-}
-
 /** Reads the entity tag of a user's list. */
 export async function readEntityTag(database: Database, userId: string, list: ListName): Promise<string> {
-  const found = await findTag[list](database, { userId });
-  if (found === undefined) throw new Error('An aggregate must return a row.');
-  return found.tag;
+  const revisions = await findRevisions(database, userId);
+  return revisions === undefined ? '"0"' : `"${revisions.epoch}-${revisions[list]}"`;
 }
 
 /**

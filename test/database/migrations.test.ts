@@ -10,7 +10,7 @@ import {
   findSchemaProblem,
   readRequiredVersion,
 } from '../../src/database/schema-compatibility.ts';
-import { readCredential } from '../../src/editor-auth/editor-auth.ts';
+import { readCredential } from '../../src/editor-auth/read-credentials.ts';
 import { storeRefreshedCredential } from '../../src/editor-auth/refresh-credential.ts';
 import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
 import { entities } from '../../src/entities.ts';

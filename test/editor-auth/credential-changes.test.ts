@@ -14,7 +14,8 @@ import {
   refresh,
   store,
 } from '../../src/editor-auth/credential-changes.ts';
-import { readCredential, reportFailure, storeCredential } from '../../src/editor-auth/editor-auth.ts';
+import { reportFailure, storeCredential } from '../../src/editor-auth/editor-auth.ts';
+import { readCredential } from '../../src/editor-auth/read-credentials.ts';
 import { claimRefresh, storeRefreshedCredential } from '../../src/editor-auth/refresh-credential.ts';
 import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
 import type { Change } from '../../src/live/hub.ts';

@@ -1,12 +1,10 @@
-import { type Kysely, sql } from 'kysely';
 import type { Viewer } from '../../auth/viewer.ts';
-import type { Tables } from '../../database/database.ts';
-import { defineRowRead, type ReadParams } from '../../database/read.ts';
+import { readUsers } from '../../database/change-user.ts';
 import { GoingAwayError, NotFoundError } from '../../errors/gateway-errors.ts';
 import type { Change, Hub, Subscriber } from '../../live/hub.ts';
 import type { Revisions } from '../../revisions/revisions.ts';
-import { type Time, toMilliseconds } from '../../values/time.ts';
-import type { NotificationDependencies } from '../change-notifications.ts';
+import { toMilliseconds } from '../../values/time.ts';
+import { type NotificationDependencies, readWhole } from '../change-notifications.ts';
 import { isDue } from '../lifecycle.ts';
 import type { Notification } from '../notification.entity.ts';
 import { storeExpiries } from './answer-notification.ts';
@@ -19,22 +17,21 @@ export type WaitContext = NotificationDependencies & {
   onLeave(leave: () => void): void;
 };
 
-const properties = [
-  'id',
-  'userId',
-  'taskId',
-  'kind',
-  'requestState',
-  'status',
-  'resolvedAt',
-  'expiresAt',
-  'onExpiry',
-  'answer',
-  'receipt',
-] as const satisfies readonly (keyof Notification)[];
-
 /** A request, without the notification's texts. */
-export type FoundRequest = Pick<Notification, (typeof properties)[number]>;
+export type FoundRequest = Pick<
+  Notification,
+  | 'id'
+  | 'userId'
+  | 'taskId'
+  | 'kind'
+  | 'requestState'
+  | 'status'
+  | 'resolvedAt'
+  | 'expiresAt'
+  | 'onExpiry'
+  | 'answer'
+  | 'receipt'
+>;
 
 type Key = { userId: string; id: string };
 
@@ -86,42 +83,29 @@ function timeToExpiry({ expiresAt }: FoundRequest): number {
 }
 
 /** Reads a request, and stores its expiry first if that is due. Returns the user's revision that it belongs to, too. */
-async function readRequest(context: WaitContext, key: Key, admit: (request: FoundRequest) => void) {
+async function readRequest(
+  context: WaitContext,
+  { userId, id }: Key,
+  admit: (request: FoundRequest) => void,
+) {
   const read = async () => {
-    const found = await find(context.database, key);
-    if (found === undefined) throw new NotFoundError();
+    const {
+      found: [request],
+      known: [user],
+    } = await readUsers(context.database, [userId], { read: (run) => run(readWhole, { userId, id }) });
+    if (request === undefined || user === undefined) throw new NotFoundError();
     // After a deletion of the user, the ID may be that of another task's notification.
-    admit(found);
-    return found;
+    admit(request);
+    if (request.requestState === 'none') throw new NotFoundError();
+    return { request, user };
   };
-  const found = await read();
-  if (!isDue(found, found.at)) return toState(found);
-  await storeExpiries(context, key.userId, [key.id]);
-  return toState(await read());
+  let { request, user } = await read();
+  if (isDue(request, user.at)) {
+    await storeExpiries(context, userId, [id]);
+    ({ request, user } = await read());
+  }
+  return { request, isOpen: request.requestState === 'open', revision: user.notifications };
 }
-
-function toState({ at: _clock, revision, ...request }: FoundRequest & { at: Time; revision: number }) {
-  if (request.requestState === 'none') throw new NotFoundError();
-  return { request, isOpen: request.requestState === 'open', revision };
-}
-
-const find = defineRowRead((db: Kysely<Tables>, { param }: ReadParams<Key>) =>
-  db
-    .selectFrom('Notification')
-    .select([...properties])
-    .select((eb) => [
-      sql<Time>`date_trunc('milliseconds', clock_timestamp())::timestamptz(3)`.as('at'),
-      eb
-        .selectFrom('UserRevision')
-        .select('notifications')
-        .where('UserRevision.userId', '=', param('userId'))
-        .$asScalar()
-        .$castTo<number>()
-        .as('revision'),
-    ])
-    .where('userId', '=', param('userId'))
-    .where('id', '=', param('id')),
-);
 
 /** A caller that waits for a change of a user's notifications. */
 class Wait implements Subscriber {
