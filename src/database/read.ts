@@ -32,6 +32,22 @@ export function selectProperties<
   return query.select(always).$if(true, (rows) => rows.select(selected));
 }
 
+/** Returns the properties of an entity besides `always`: the selected ones, or all. */
+export function chooseProperties<
+  Entity extends string & keyof Tables,
+  Always extends string & keyof Tables[Entity],
+>(
+  { names }: Database,
+  entity: Entity,
+  always: readonly Always[],
+  selected: ReadonlySet<string> | undefined,
+): Exclude<string & keyof Tables[Entity], Always>[] {
+  const fixed = new Set<string>(always);
+  const isChosen = (name: string): name is Exclude<string & keyof Tables[Entity], Always> =>
+    !fixed.has(name) && (selected?.has(name) ?? true);
+  return names.propertiesOf(entity).filter(isChosen);
+}
+
 type Build<Input, Row> = (db: Kysely<Tables>, params: ReadParams<Input>) => Compilable<Row>;
 
 /** Defines a read of a bounded number of rows by an index. Runs on the connections for short reads. */
@@ -66,15 +82,6 @@ type PageOptions = object & {
   limit?: number | undefined;
 };
 
-/** Defines a count. Runs on the connections for long reads, because it reads every row that it counts. */
-export function defineCount<Input extends object>(build: Build<Input, { count: number }>) {
-  const read = prepare(build);
-  return async (database: Database, input: Input): Promise<number> => {
-    const [row] = await read(database, 'long', input);
-    return row?.count ?? 0;
-  };
-}
-
 /** Defines counts by group. Runs on the connections for long reads, because it reads every row that it counts. */
 export function defineCounts<Input extends object, Row extends QueryResultRow & { count: number }>(
   build: Build<Input, Row>,
@@ -101,15 +108,7 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
     const compiled = build(database.query, {
       param,
       has: (name) => given.has(name),
-      selected: <Entity extends keyof Tables, Always extends string & keyof Tables[Entity]>(
-        entity: Entity,
-        always: readonly Always[],
-      ) => {
-        const fixed = new Set<string>(always);
-        const isChosen = (name: string): name is Exclude<string & keyof Tables[Entity], Always> =>
-          !fixed.has(name) && (selected?.has(name) ?? true);
-        return database.names.propertiesOf(entity).filter(isChosen);
-      },
+      selected: (entity, always) => chooseProperties(database, entity, always, selected),
     }).compile();
     const statement = toTemplate(compiled);
     statements.set(key, statement);

@@ -105,6 +105,17 @@ export function param<Value>(name: string, type?: string): RawBuilder<Value> {
   return type === undefined ? placeholder : sql<Value>`${placeholder}::${sql.raw(type)}`;
 }
 
+/** Returns the values of inputs in place of placeholders, for a statement that is not prepared. */
+export const valuesOf = <Input extends object>(
+  input: Input,
+): Params<Input> & { has(name: string): boolean } => ({
+  param: (name, type) => {
+    const value = sql<never>`${input[name]}`;
+    return type === undefined ? value : sql`${value}::${sql.raw(type)}`;
+  },
+  has: (name) => Reflect.get(input, name) !== undefined,
+});
+
 /** A parameter that is bound at every call. */
 class Param {
   readonly name: string;

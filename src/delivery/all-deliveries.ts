@@ -1,13 +1,8 @@
 import { sql } from 'kysely';
-import { joinConditions, type Page, type PageInput } from '../database/page.ts';
-import {
-  type BranchInput,
-  defineListAcrossUsers,
-  newestFirst,
-  scanBranches,
-} from '../database/page-across-users.ts';
-import type { ReadParams } from '../database/read.ts';
-import { type FilterInput, selectBranch, toBranchFilter } from '../notifications/all-notifications.ts';
+import { type Database, getKysely } from '../database/database.ts';
+import { joinConditions, MAX_COUNT, type Page } from '../database/page.ts';
+import { newestFirst, scanBranches, toCountPage, toRow, toScan } from '../database/page-across-users.ts';
+import { toNotificationList } from '../notifications/all-notifications.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import type { ShownDeliveryState } from './delivery.enums.ts';
@@ -22,50 +17,30 @@ export type PlatformDeliveryFilter = {
   since: Time;
 };
 
-type ListInput = FilterInput &
-  PageInput &
-  BranchInput & {
-    afterNotification: string | undefined;
-    states: readonly ShownDeliveryState[] | undefined;
-    channels: readonly DeliveryChannel[] | undefined;
-  };
-
-function toFilterInput({ states, channels, userIds, since }: PlatformDeliveryFilter, { after }: Page) {
-  const { input, branches } = toBranchFilter({ userIds, since });
-  const isEmpty = states?.length === 0 || channels?.length === 0;
-  return {
-    input: {
-      ...input,
-      afterNotification: after?.id?.split(SEPARATOR).at(0),
-      states: states ?? undefined,
-      channels: channels ?? undefined,
-    },
-    // Notifications may have no deliveries, so any page checks them.
-    branches: { ...branches, isChecked: true, ...(isEmpty && { branches: [] }) },
-  };
-}
-
 /**
  * Selects the deliveries of the notifications that a page scans. They have the same `createdAt`, so that deliveries need
  * no index of their own. The last notification of a scan is followed by a row without a delivery, whose ID is that of the
- * notification and sorts after its deliveries.
+ * notification and sorts after its deliveries. Notifications may have no deliveries, so any page checks them.
  */
-function selectDeliveries(params: ReadParams<ListInput>) {
-  const { param, has } = params;
+function selectDeliveries({ states, channels, userIds, since }: PlatformDeliveryFilter, page: Page) {
+  const isEmpty = states?.length === 0 || channels?.length === 0;
+  const list = toNotificationList({ userIds: isEmpty ? [] : userIds, since });
+  const scan = toScan(page, list, true);
+  const { after, before } = scan;
   const { ref } = sql;
   const notification = sql`(${ref('createdAt')}, ${ref('userId')}, id)`;
   const delivery = sql`(${ref('scanned.createdAt')}, ${ref('scanned.userId')}, delivery.id)`;
-  const after = sql`${param('afterTime')}, ${param('afterUser')}`;
-  const isInBounds = sql<boolean>`${notification} > (${param('beforeTime')}, ${param('beforeUser')}, ${param('beforeId')})
-    and ${has('afterId') ? sql`${notification} <= (${after}, ${param('afterNotification')})` : sql`true`}`;
+  const last = after && { ...after, id: after.id.split(SEPARATOR).at(0) ?? '' };
+  const isInBounds = sql<boolean>`${before ? sql`${notification} > ${toRow(before)}` : sql`true`}
+    and ${last ? sql`${notification} <= ${toRow(last)}` : sql`true`}`;
   const conditions = joinConditions([
-    has('states') && sql`shown.state = any(${param('states')})`,
-    has('channels') && sql`shown.channel = any(${param('channels')})`,
+    states != null && sql`shown.state = any(${states}::text[])`,
+    channels != null && sql`shown.channel = any(${channels}::text[])`,
   ]);
   const noDelivery = shownProperties.map((name) => (name === 'shown.id' ? sql`scanned.id` : sql`null`));
-  return sql<ShownDelivery & { isMatch: boolean; isScanEnd: boolean }>`(
+  const found = sql<ShownDelivery & { isMatch: boolean; isScanEnd: boolean }>`(
     select ${ref('scanned.userId')}, scanned.id as ${ref('notificationId')}, ${ref('scanned.createdAt')}, delivery.*
-    from ${scanBranches(params, selectBranch(params), isInBounds)} as scanned
+    from ${scanBranches(list, scan, isInBounds)} as scanned
     cross join lateral (
       select ${sql.join(shownProperties.map((name) => ref(name)))}, true as "isMatch", false as "isScanEnd"
       from ${sql.table('Notification')} as notified cross join lateral ${selectShown('notified')} as shown
@@ -73,29 +48,40 @@ function selectDeliveries(params: ReadParams<ListInput>) {
         and ${conditions ?? sql`true`}
       union all select ${sql.join(noDelivery)}, false, true where scanned."isScanEnd"
     ) as delivery
-    where ${has('afterId') ? sql`${delivery} < (${after}, ${param('afterId')})` : sql`true`})`;
+    where ${after ? sql`${delivery} < ${toRow(after)}` : sql`true`})`;
+  return found.as('shown');
 }
 
-/** The deliveries of all users. */
-export const allDeliveries = defineListAcrossUsers({
-  toInput: toFilterInput,
-  selectPage: (db, params: ReadParams<ListInput>) =>
-    db
-      .selectFrom(selectDeliveries(params).as('shown'))
-      .select(['userId', 'notificationId', 'createdAt', 'isMatch', 'isScanEnd'])
-      .select(shownProperties)
-      .orderBy(newestFirst)
-      .limit(params.param('limit')),
-  selectCount: (db, params) =>
-    db
-      .selectFrom((eb) =>
-        eb
-          .selectFrom(selectDeliveries(params).as('shown'))
-          .select('isMatch')
-          .where('isMatch', '=', sql.lit(true))
-          .limit(params.param('limit'))
-          .as('counted'),
-      )
-      .select((eb) => eb.fn.countAll<number>().as('count')),
-  maxChecked: 20_000,
-});
+/** Lists the deliveries of all users, newest notifications first. */
+export function listAllDeliveries(database: Database, filter: PlatformDeliveryFilter, page: Page) {
+  return getKysely(database.fork())
+    .selectFrom(selectDeliveries(filter, page))
+    .select(['userId', 'notificationId', 'createdAt', 'isMatch', 'isScanEnd'])
+    .select(shownProperties)
+    .orderBy(newestFirst)
+    .limit(page.limit ?? 0)
+    .execute();
+}
+
+/** How many notifications a count checks at most. */
+export const MAX_CHECKED = 20_000;
+
+/** Counts the deliveries of all users, up to {@link MAX_COUNT}. */
+export async function countAllDeliveries(
+  database: Database,
+  filter: PlatformDeliveryFilter,
+): Promise<number> {
+  const deliveries = selectDeliveries(filter, toCountPage(MAX_CHECKED));
+  const { count } = await getKysely(database.fork())
+    .selectFrom((eb) =>
+      eb
+        .selectFrom(deliveries)
+        .select('isMatch')
+        .where('isMatch', '=', sql.lit(true))
+        .limit(MAX_COUNT)
+        .as('counted'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
+}

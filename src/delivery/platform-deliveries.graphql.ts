@@ -10,14 +10,14 @@ import { defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform, resolveSince, sinceArgument } from '../graphql/platform.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
-import { allDeliveries } from './all-deliveries.ts';
+import { countAllDeliveries, listAllDeliveries, MAX_CHECKED } from './all-deliveries.ts';
 import { DeliveryRef, DeliveryStateEnum } from './delivery.graphql.ts';
 import { isShownId, type ShownDelivery } from './shown-deliveries.ts';
 
 const PlatformDeliveryConnection = defineConnectionType('PlatformDelivery', {
   node: DeliveryRef,
   record: 'delivery',
-  acrossUsers: { totalCount: describeCount('notifications', allDeliveries.maxChecked) },
+  acrossUsers: { totalCount: describeCount('notifications', MAX_CHECKED) },
 });
 
 const PlatformDeliveryFilter = builder.inputType('PlatformDeliveryFilter', {
@@ -57,8 +57,8 @@ builder.objectField(Platform, 'deliveries', (t) =>
     resolve: (_platform, { filter: given, ...page }, { database, now }) => {
       const filter = { ...given, since: resolveSince(given?.since, now) };
       return readConnectionAcrossUsers<ShownDelivery>(page, {
-        readRecords: (page) => allDeliveries.list(database, filter, page),
-        totalCount: () => allDeliveries.count(database, filter),
+        readRecords: (page) => listAllDeliveries(database, filter, page),
+        totalCount: () => countAllDeliveries(database, filter),
         isId: isShownId,
       });
     },

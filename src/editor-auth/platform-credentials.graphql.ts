@@ -11,7 +11,12 @@ import { Platform } from '../graphql/platform.ts';
 import { defineSingletonRef } from '../graphql/record-ref.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { isId } from '../values/text.ts';
-import { allCredentials, type ListedCredential, listAllCredentials } from './all-credentials.ts';
+import {
+  countAllCredentials,
+  type ListedCredential,
+  listAllCredentials,
+  MAX_CHECKED,
+} from './all-credentials.ts';
 import { credentialStates } from './editor-auth.enums.ts';
 import { ReauthReasonEnum } from './editor-auth.graphql.ts';
 
@@ -52,7 +57,7 @@ const PlatformEditorCredential = builder.objectRef<ListedCredential>('PlatformEd
 const PlatformEditorCredentialConnection = defineConnectionType('PlatformEditorCredential', {
   node: PlatformEditorCredential,
   record: 'token pair',
-  acrossUsers: { totalCount: describeCount('token pairs', allCredentials.maxChecked) },
+  acrossUsers: { totalCount: describeCount('token pairs', MAX_CHECKED) },
 });
 
 const PlatformEditorCredentialFilter = builder.inputType('PlatformEditorCredentialFilter', {
@@ -84,7 +89,7 @@ builder.objectField(Platform, 'editorCredentials', (t) =>
       const filter = given ?? {};
       return readConnectionAcrossUsers<ListedCredential>(page, {
         readRecords: (page) => listAllCredentials(database, cipher, filter, page),
-        totalCount: () => allCredentials.count(database, { ...filter, keyIds: cipher.keyIds }),
+        totalCount: () => countAllCredentials(database, cipher, filter),
         isId,
       });
     },

@@ -1,19 +1,17 @@
 import { sql } from 'kysely';
-import { joinConditions, type PageInput } from '../database/page.ts';
+import { type Database, getKysely } from '../database/database.ts';
+import { joinConditions, type Page } from '../database/page.ts';
 import {
-  type Branches,
-  type BranchFilter,
-  type BranchInput,
   branchValue,
-  defineListAcrossUsers,
-  selectCountAcrossUsers,
+  countAcrossUsers,
+  type ListAcrossUsers,
   selectPageAcrossUsers,
 } from '../database/page-across-users.ts';
-import { type ReadParams, selectProperties } from '../database/read.ts';
+import { chooseProperties, selectProperties } from '../database/read.ts';
+import { valuesOf } from '../database/statement.ts';
 import type { Time } from '../values/time.ts';
 import { ofAllUsers } from './notification.entity.ts';
 import {
-  type FilterInput as ConditionInput,
   isActive,
   isOpenRequest,
   type NotificationFilter,
@@ -31,56 +29,67 @@ export type PlatformNotificationFilter = Pick<
   since: Time | undefined;
 };
 
-/** A filter as inputs of a read. If users are given, each is a branch. */
-export type FilterInput = ConditionInput & { byUser: true | undefined };
-
 /** Whether no period has to limit a list: it has only open requests, or only active notifications of users or projects. */
 export function coversAnyTime({ userIds, ...filter }: Omit<PlatformNotificationFilter, 'since'>): boolean {
   const { active, open } = toFilterInput(filter);
   return open ?? (active !== undefined && (filter.projectIds ?? userIds) != null);
 }
 
-type ListInput = FilterInput & PageInput & BranchInput;
-
-/** Converts a filter to inputs and branches. */
-export function toBranchFilter({ userIds, since, createdBefore, ...filter }: PlatformNotificationFilter) {
+/**
+ * Returns the list of a filter, each user of which is a branch. It is read by the indexes `notification_newest` and
+ * `notification_active`, or `notification_of_all` and `notification_open`.
+ */
+export function toNotificationList({
+  userIds,
+  since,
+  createdBefore,
+  ...filter
+}: PlatformNotificationFilter): ListAcrossUsers<'Notification'> {
   const conditions = toFilterInput(filter);
   const { active, open, statuses, kinds, projectIds, requestStates } = conditions;
-  const lists = [statuses, kinds, projectIds, requestStates];
-  const input: FilterInput = { ...conditions, byUser: userIds != null || undefined };
-  const isEmpty = lists.some((list) => list?.length === 0);
-  const branches: Branches = {
+  const isEmpty = [statuses, kinds, projectIds, requestStates].some((list) => list?.length === 0);
+  const range =
+    userIds == null
+      ? [sql<boolean>`${sql.raw(ofAllUsers)}`, open && isOpenRequest]
+      : [sql<boolean>`${sql.ref('userId')} = ${branchValue}`, active && isActive];
+  const checked = userIds == null ? active && isActive : open && isOpenRequest;
+  return {
+    table: 'Notification',
     branches: isEmpty ? [] : [...new Set(userIds ?? [''])],
     createdFrom: since,
     createdBefore,
-    isChecked: [...lists, userIds == null ? active : open].some((condition) => condition !== undefined),
+    range: sql`${sql.join(
+      range.filter((condition) => condition !== undefined),
+      sql` and `,
+    )}`,
+    matches: joinConditions([checked ?? false, ...selectChecked(valuesOf(conditions))]),
   };
-  return { input, branches };
-}
-
-/** Selects by the indexes `notification_newest` and `notification_active`, or `notification_of_all` and `notification_open`. */
-export function selectBranch(params: ReadParams<FilterInput>): BranchFilter<'Notification'> {
-  const { has } = params;
-  const active = has('active') && isActive;
-  const open = has('open') && isOpenRequest;
-  const [range, checked] = has('byUser')
-    ? [sql<boolean>`${sql.ref('userId')} = ${branchValue} and ${active || sql`true`}`, open]
-    : [sql<boolean>`${sql.raw(ofAllUsers)} and ${open || sql`true`}`, active];
-  return { table: 'Notification', range, matches: joinConditions([checked, ...selectChecked(params)]) };
 }
 
 /** The properties that a list reads in any case. */
 const always = ['id', 'kind', 'requestState', 'userId', 'createdAt'] as const;
 
-/** The notifications of all users, with the selected properties. */
-export const allNotifications = defineListAcrossUsers({
-  toInput: toBranchFilter,
-  selectPage(db, params: ReadParams<ListInput>) {
-    const selected = params.selected('Notification', always);
-    return selectPageAcrossUsers(db, params, selectBranch(params), [...always, ...selected]).$call((page) =>
-      selectProperties(page, always, selected),
-    );
-  },
-  selectCount: (db, params) => selectCountAcrossUsers(db, params, selectBranch(params)),
-  maxChecked: 100_000,
-});
+/** Lists the notifications of all users, newest first, with the selected properties. */
+export function listAllNotifications(
+  database: Database,
+  filter: PlatformNotificationFilter,
+  page: Page,
+  selected: ReadonlySet<string> | undefined,
+) {
+  const chosen = chooseProperties(database, 'Notification', always, selected);
+  const list = toNotificationList(filter);
+  return selectPageAcrossUsers(getKysely(database.fork()), list, page, [...always, ...chosen])
+    .$call((found) => selectProperties(found, always, chosen))
+    .execute();
+}
+
+/** How many records a count checks at most, if conditions are checked for each. */
+export const MAX_CHECKED = 100_000;
+
+/** Counts the notifications of all users. */
+export function countAllNotifications(
+  database: Database,
+  filter: PlatformNotificationFilter,
+): Promise<number> {
+  return countAcrossUsers(getKysely(database.fork()), toNotificationList(filter), MAX_CHECKED);
+}

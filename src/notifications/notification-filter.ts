@@ -74,7 +74,7 @@ function isOnly<Value>(values: readonly Value[] | undefined, value: Value): bool
 export const isActive = sql<boolean>`status = 'active'`;
 
 /** The conditions that no index is for. */
-export const selectChecked = ({ param, has }: ReadParams<FilterInput>) => [
+export const selectChecked = ({ param, has }: Pick<ReadParams<FilterInput>, 'param' | 'has'>) => [
   has('statuses') && sql<boolean>`status = any(${param('statuses')})`,
   has('kinds') && sql<boolean>`kind = any(${param('kinds')})`,
   has('requestStates') && sql<boolean>`${sql.ref('requestState')} = any(${param('requestStates')})`,

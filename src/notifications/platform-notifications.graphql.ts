@@ -11,14 +11,19 @@ import { Platform, resolveSince, sinceArgument } from '../graphql/platform.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { isId } from '../values/text.ts';
-import { allNotifications, coversAnyTime } from './all-notifications.ts';
+import {
+  countAllNotifications,
+  coversAnyTime,
+  listAllNotifications,
+  MAX_CHECKED,
+} from './all-notifications.ts';
 import { filterFields } from './notification-filter.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 
 const PlatformNotificationConnection = defineConnectionType('PlatformNotification', {
   node: NotificationUnion,
   record: 'notification',
-  acrossUsers: { totalCount: describeCount('notifications', allNotifications.maxChecked) },
+  acrossUsers: { totalCount: describeCount('notifications', MAX_CHECKED) },
 });
 
 const PlatformNotificationFilter = builder.inputType('PlatformNotificationFilter', {
@@ -55,8 +60,8 @@ builder.objectField(Platform, 'notifications', (t) =>
       const filter = { ...given, since: isUnlimited ? undefined : resolveSince(given?.since, now) };
       const selected = findSelectedProperties(info);
       return readConnectionAcrossUsers(page, {
-        readRecords: (page) => allNotifications.list(database, filter, page, selected),
-        totalCount: () => allNotifications.count(database, filter),
+        readRecords: (page) => listAllNotifications(database, filter, page, selected),
+        totalCount: () => countAllNotifications(database, filter),
         isId,
       });
     },

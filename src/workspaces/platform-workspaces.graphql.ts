@@ -6,7 +6,7 @@ import { Platform } from '../graphql/platform.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties } from '../graphql/selected-fields.ts';
 import { isUuid } from '../values/text.ts';
-import { allWorkspaces } from './all-workspaces.ts';
+import { countAllWorkspaces, listAllWorkspaces } from './all-workspaces.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
 
 const PlatformWorkspaceConnection = defineConnectionType('PlatformWorkspace', {
@@ -40,8 +40,8 @@ builder.objectField(Platform, 'workspaces', (t) =>
       const { database } = context;
       const selected = findSelectedProperties(info);
       return readConnectionAcrossUsers(page, {
-        readRecords: (page) => allWorkspaces.list(database, filter?.statuses, page, selected),
-        totalCount: () => allWorkspaces.count(database, filter?.statuses),
+        readRecords: (page) => listAllWorkspaces(database, filter?.statuses, page, selected),
+        totalCount: () => countAllWorkspaces(database, filter?.statuses),
         isId: isUuid,
       });
     },

@@ -156,7 +156,9 @@ describe('access to the database (docs/data-access.md)', () => {
     ({ to, names }) =>
       to.startsWith('src/database/') &&
       to !== 'src/database/batched-read.ts' &&
-      names.some((name) => /^(define\w+|runStatement|transaction|findAndChange|changeUsers?)$/.test(name)),
+      names.some((name) =>
+        /^(define\w+|runStatement|readRows|transaction|changeUsers?|readUsers)$/.test(name),
+      ),
   );
   const managed = importersOf(
     ({ to, names }) =>
@@ -173,6 +175,15 @@ describe('access to the database (docs/data-access.md)', () => {
       'src/revisions',
       'src/workspaces',
     ]);
+  });
+
+  test('at most 35 prepared statements are defined', () => {
+    const definition = /\bdefine(Statement|Variants|ListRead|PageRead|Counts)(<[^(]*>)?\(/g;
+    const defined = sources
+      .filter((path) => !/^src\/database\/(statement|read)\.ts$/.test(path))
+      .flatMap((path) => readSource(path).match(definition) ?? []);
+    expect(defined.length).toBeGreaterThan(25);
+    expect(defined.length).toBeLessThanOrEqual(35);
   });
 
   test('a file uses either prepared statements or an entity manager', () => {

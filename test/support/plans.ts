@@ -131,11 +131,13 @@ export function countScanned(plan: Plan, table: string): number {
     .reduce((sum, rows) => sum + rows, 0);
 }
 
-/** Returns the names of a table's indexes that a plan uses. */
+/** Returns the names of a table's indexes that a plan uses, or the types of nodes that read the table without one. */
 export function listIndexes(plan: Plan, table: string): string[] {
-  return listNodes(plan)
-    .filter((node) => node['Relation Name'] === table)
-    .map((node) => node['Index Name'] ?? node['Node Type']);
+  return listNodes(plan).flatMap((node) => {
+    const { 'Node Type': type, 'Relation Name': relation, 'Index Name': index } = node;
+    if (type === 'Bitmap Index Scan') return index?.startsWith(`${table}_`) ? index : [];
+    return relation === table && type !== 'Bitmap Heap Scan' ? (index ?? type) : [];
+  });
 }
 
 /**

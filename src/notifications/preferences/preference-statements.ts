@@ -20,7 +20,7 @@ export type PreferenceColumns = {
   Readonly<Record<`${keyof Channels}Of`, readonly NotificationKind[]>>;
 
 /** The columns of a preference, in the order in which statements select them for an insert. */
-export const preferenceColumns = [
+const preferenceColumns = [
   'userId',
   'notificationKind',
   'emailEnabled',
