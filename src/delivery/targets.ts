@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
-import type { Database } from '../database/database.ts';
 import { userTransaction } from '../database/transaction.ts';
 import { createSubscriptionCipher } from '../encryption/bound-cipher.ts';
 import type { OutboxDependencies } from '../live/outbox.ts';
