@@ -43,7 +43,7 @@ const INBOX =
 test.each<[string, number, (index: number) => Promise<unknown>]>([
   ['a list', 36, () => gateway.as('alice').run(INBOX, { first: 20 })],
   ['a dismissal', 33, (index) => gateway.as('alice').rest.post(`/user/notifications/n-${index}/dismiss`)],
-  ['GET /editor/auth', 26, () => gateway.as('alice').rest.get('/editor/auth')],
+  ['GET /editor/auth', 25, () => gateway.as('alice').rest.get('/editor/auth')],
   ['a publication', 46, (index) => publish(gateway, 'bob', 'task_failed', { id: `n-${index}` })],
 ])('%s passes through at most %i files', async (_name, most, send) => {
   for (let index = 0; index < WARM_UP; index += 1) await send(index);
