@@ -8,17 +8,14 @@ import { rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
-import { dismiss } from '../support/inbox.ts';
 import {
-  asMember,
-  asPlatform,
   deleteUser as deleteUserAt,
   publish,
   putWorkspaces,
   resolve,
   workspaceInput,
 } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
+import { platform } from '../support/tokens.ts';
 
 const INBOX = '/user/notifications';
 const WORKSPACES = '/user/workspaces';
@@ -27,11 +24,10 @@ const task = { id: 'task', projectId: 'project' };
 const workspace = { id: randomUUID(), updatedAt: '2026-01-01T00:00:00.000Z' };
 
 const gateway = useGateway();
+const { as } = gateway;
 
-async function get(user: string, path: string, ifNoneMatch?: string) {
-  const headers: Record<string, string> = ifNoneMatch === undefined ? {} : { 'If-None-Match': ifNoneMatch };
-  return rest(gateway, 'GET', path, { token: await member(user), headers });
-}
+const get = (user: string, path: string, tag?: string) =>
+  as(user).rest.get(path, { ...(tag !== undefined && { headers: { 'If-None-Match': tag } }) });
 
 async function readTag(user: string, path: string): Promise<string> {
   const { status, headers } = await get(user, path);
@@ -42,14 +38,9 @@ async function readTag(user: string, path: string): Promise<string> {
 const put = (user: string, updatedAt = workspace.updatedAt, status = 'RUNNING') =>
   putWorkspaces(gateway, user, [workspaceInput({ ...workspace, updatedAt, status })]);
 const remove = (userId: string, deletedAt = '2026-01-02T00:00:00.000Z') =>
-  asPlatform(
-    gateway,
-    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
-    { input: { userId, id: workspace.id, deletedAt } },
-  );
+  as(platform).deleteWorkspace({ userId, id: workspace.id, deletedAt });
 const deleteUser = (userId: string) => deleteUserAt(gateway, userId);
-const dismissOne = (user: string) =>
-  asMember(gateway, user, 'mutation { dismissNotification(input: { id: "n" }) { __typename } }');
+const dismiss = (user: string, id = 'n') => as(user).dismissAll({ ids: [id] });
 
 async function removeExpired(): Promise<void> {
   const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
@@ -78,12 +69,12 @@ const changes: Change[] = [
   ['publishing', INBOX, publishFirst, (user) => publish(gateway, user)],
   ['superseding', INBOX, publishFirst, (user) => publish(gateway, user, 'task_failed', { task })],
   ['resolving', INBOX, publishFirst, (user) => resolve(gateway, user, task.id)],
-  ['dismissing one', INBOX, publishFirst, dismissOne],
-  ['dismissing many', INBOX, publishFirst, (user) => dismiss(gateway, user, ['n'])],
+  ['dismissing one', INBOX, publishFirst, (user) => as(user).dismiss({ id: 'n' })],
+  ['dismissing many', INBOX, publishFirst, dismiss],
   [
     'removing expired records',
     INBOX,
-    async (user) => [await publishFirst(user), await dismissOne(user)],
+    async (user) => [await publishFirst(user), await dismiss(user)],
     removeExpired,
   ],
   ['deleting the user', INBOX, publishFirst, deleteUser],
@@ -96,30 +87,24 @@ const changes: Change[] = [
   ['deleting and recreating the user', WORKSPACES, put, (user) => recreate(user, put)],
 ];
 
-describe.each(changes)('after %s a client of %s', (what, path, before, change) => {
-  test('receives the changed list once, and then 304', async () => {
-    const user = `${what} ${path}`.replaceAll(/\W/g, '-');
-    await before(user);
-    const old = await readTag(user, path);
-    expect((await get(user, path, old)).status).toBe(304);
+test.each(changes)('after %s a client of %s receives the changed list once, and then 304', async (...row) => {
+  const [what, path, before, change] = row;
+  const user = `${what} ${path}`;
+  await before(user);
+  const old = await readTag(user, path);
+  expect((await get(user, path, old)).status).toBe(304);
 
-    await change(user);
+  await change(user);
 
-    const { status, headers } = await get(user, path, old);
-    expect(status).toBe(200);
-    expect((await get(user, path, headers.get('etag') ?? '')).status).toBe(304);
-  });
+  const { status, headers } = await get(user, path, old);
+  expect(status).toBe(200);
+  expect((await get(user, path, headers.get('etag') ?? '')).status).toBe(304);
 });
 
 const noChanges: Change[] = [
-  [
-    'a second dismissal',
-    INBOX,
-    async (user) => [await publishFirst(user), await dismissOne(user)],
-    dismissOne,
-  ],
+  ['a second dismissal', INBOX, async (user) => [await publishFirst(user), await dismiss(user)], dismiss],
   ['publishing the same notification again', INBOX, publishFirst, publishFirst],
-  ['dismissing an unknown notification', INBOX, publishFirst, (user) => dismiss(gateway, user, ['unknown'])],
+  ['dismissing an unknown notification', INBOX, publishFirst, (user) => dismiss(user, 'unknown')],
   ['putting an older state', WORKSPACES, put, (user) => put(user, '2025-01-01T00:00:00.000Z')],
   [
     'deleting a deleted workspace',
@@ -131,7 +116,7 @@ const noChanges: Change[] = [
 ];
 
 test.each(noChanges)('%s does not change the ETag of %s', async (what, path, before, change) => {
-  const user = `${what} ${path}`.replaceAll(/\W/g, '-');
+  const user = `${what} ${path}`;
   await before(user);
   const tag = await readTag(user, path);
 
@@ -184,8 +169,7 @@ test('a change during a read never leaves a client with the old list under the n
   const locker = new pg.Client({ connectionString: gateway.database.url });
   await locker.connect();
   try {
-    await locker.query('begin');
-    await locker.query('lock table user_revision');
+    await locker.query('begin; lock table user_revision');
     const reading = get(user, INBOX);
     await eventually(async () => expect(await waitingSessions(gateway.database)).toBe(1));
     await locker.query(`update notification set status = 'dismissed', revision = 2 where user_id = $1`, [

@@ -1,15 +1,10 @@
 import fc from 'fast-check';
-import { beforeAll, expect, test } from 'vitest';
-import { graphql } from '../support/client.ts';
+import { expect, test } from 'vitest';
 import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
 const gateway = useGateway();
-let token: string;
-beforeAll(async () => {
-  token = await member('alice');
-});
 
 const json = 'application/json';
 const response = 'application/graphql-response+json';
@@ -28,20 +23,17 @@ test.each<[accept: string, type: string | undefined]>([
   [`text/event-stream, multipart/mixed, ${response}`, response],
   ['text/html', undefined],
 ])('negotiates the type of a result for Accept: %s as %s', async (accept, type) => {
-  const [status, contentType] = await requestType('{ __typename }', accept);
-  expect([status, contentType]).toEqual(
-    type === undefined ? [406, `${json}; charset=utf-8`] : [200, `${type}; charset=utf-8`],
-  );
+  const expected = { status: type === undefined ? 406 : 200, type: `${type ?? json}; charset=utf-8` };
+  expect(await send('{ __typename }', accept)).toMatchObject(expected);
 });
 
-async function requestType(query: string, accept = '*/*'): Promise<[status: number, type: string | null]> {
+async function send(query: string, accept: string) {
   const reply = await fetch(`${gateway.address}/graphql`, {
     method: 'POST',
-    headers: { 'Content-Type': json, Accept: accept, Authorization: `Bearer ${token}` },
+    headers: { 'Content-Type': json, Accept: accept, Authorization: `Bearer ${await member('alice')}` },
     body: JSON.stringify({ query }),
   });
-  await reply.arrayBuffer();
-  return [reply.status, reply.headers.get('Content-Type')];
+  return { status: reply.status, type: reply.headers.get('Content-Type'), text: await reply.text() };
 }
 
 const range = fc
@@ -65,8 +57,8 @@ test('successful results have the same content type as failures, for any Accept 
   await fc.assert(
     fc.asyncProperty(fc.array(range, { minLength: 1, maxLength: 4 }), async (ranges) => {
       const accept = ranges.join(', ');
-      const failed = await requestType('{ notification(id: "none") { __typename } }', accept);
-      expect(await requestType('{ __typename }', accept)).toEqual(failed);
+      const { status, type } = await send('{ notification(id: "none") { __typename } }', accept);
+      expect(await send('{ __typename }', accept)).toMatchObject({ status, type });
     }),
     { numRuns: 60 },
   );
@@ -75,45 +67,22 @@ test('successful results have the same content type as failures, for any Accept 
 test.each(['{ __typename }', '{ notification(id: "none") { __typename } }', '{ __typename'])(
   'returns 406 with a body for %s if no result type is accepted',
   async (query) => {
-    const reply = await fetch(`${gateway.address}/graphql`, {
-      method: 'POST',
-      headers: { 'Content-Type': json, Accept: 'text/html', Authorization: `Bearer ${token}` },
-      body: JSON.stringify({ query }),
-    });
-
-    expect([reply.status, reply.headers.get('Content-Type')]).toEqual([406, `${json}; charset=utf-8`]);
-    expect(await reply.json()).toEqual({
-      errors: [
-        {
-          message: expect.stringMatching(/^The request must accept /),
-          extensions: { code: 'BAD_REQUEST' },
-        },
-      ],
-    });
+    const message = expect.stringMatching(/^The request must accept /);
+    const { status, type, text } = await send(query, 'text/html');
+    expect([status, type]).toEqual([406, `${json}; charset=utf-8`]);
+    expect(JSON.parse(text)).toEqual({ errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] });
   },
 );
 
 test('does not run a mutation if no result type is accepted', async () => {
-  const send = (accept: string) =>
-    fetch(`${gateway.address}/graphql`, {
-      method: 'POST',
-      headers: { 'Content-Type': json, Accept: accept, Authorization: `Bearer ${token}` },
-      body: JSON.stringify({
-        query:
-          'mutation { updateNotificationPreferences(input: { preferences: [ ' +
-          '{ emailEnabled: false, pushEnabled: false, chatDmEnabled: false } ] }) { preferences { __typename } } }',
-      }),
-    });
-  const emailOn = async () => {
-    const { data } = await graphql(gateway, '{ notificationPreferences { emailEnabled } }', {}, { token });
-    return data;
-  };
+  const update =
+    'mutation { updateNotificationPreferences(input: { preferences: [{ emailEnabled: false }] }) { __typename } }';
+  const isEmailOn = async () => (await gateway.as('alice').preferences())[0]?.emailEnabled;
 
-  const before = await emailOn();
-  expect((await send('text/html')).status).toBe(406);
-  expect(await emailOn()).toEqual(before);
-  expect((await send(json)).status).toBe(200);
-  expect(await emailOn()).not.toEqual(before);
+  expect((await send(update, 'text/html')).status).toBe(406);
+  expect(await isEmailOn()).toBe(true);
+  expect((await send(update, json)).status).toBe(200);
+  expect(await isEmailOn()).toBe(false);
 });
 
 test('a large result is sent as an event stream to a client that accepts nothing else, and is not stored', async () => {
