@@ -1,46 +1,37 @@
-import { beforeAll, expect, test } from 'vitest';
-import { rest } from '../support/client.ts';
+import { expect, test } from 'vitest';
 import { useGateway } from '../support/gateway.ts';
-import { member } from '../support/tokens.ts';
 
 const item = { email_enabled: true, push_enabled: true, chat_dm_enabled: true };
 
 const gateway = useGateway();
-let token: string;
-beforeAll(async () => {
-  token = await member('alice');
-});
 
 /** Sends JSON text unchanged. */
 const put = (raw: string) =>
-  rest(gateway, 'PUT', '/user/notification-preferences', {
-    token,
+  gateway.as('alice').rest.put('/user/notification-preferences', undefined, {
     raw,
     headers: { 'Content-Type': 'application/json' },
   });
 
-type Items = [location: string, message: string, value: unknown][];
+type Item = [location: string, message: string, value: unknown];
 
-const invalidBodies: [what: string, raw: string, items: Items][] = [
-  ['null', 'null', [['body', 'must be an object', null]]],
-  ['a string', '"text"', [['body', 'must be an object', 'text']]],
-  ['an array', '[]', [['body', 'must be an object', []]]],
-  ['an object without the property', '{}', [['body.preferences', 'is required', null]]],
-  ['null in place of an array', '{"preferences":null}', [['body.preferences', 'must be an array', null]]],
-  ['an object in place of an array', '{"preferences":{}}', [['body.preferences', 'must be an array', {}]]],
+test.each<[what: string, raw: string, ...items: Item[]]>([
+  ['null', 'null', ['body', 'must be an object', null]],
+  ['a string', '"text"', ['body', 'must be an object', 'text']],
+  ['an array', '[]', ['body', 'must be an object', []]],
+  ['an object without the property', '{}', ['body.preferences', 'is required', null]],
+  ['null in place of an array', '{"preferences":null}', ['body.preferences', 'must be an array', null]],
+  ['an object in place of an array', '{"preferences":{}}', ['body.preferences', 'must be an array', {}]],
   [
     'an array with an item that is null',
     '{"preferences":[null]}',
-    [['body.preferences[0]', 'must be an object', null]],
+    ['body.preferences[0]', 'must be an object', null],
   ],
   [
     'an array with an item without properties',
     '{"preferences":[{}]}',
-    [
-      ['body.preferences[0].email_enabled', 'is required', null],
-      ['body.preferences[0].push_enabled', 'is required', null],
-      ['body.preferences[0].chat_dm_enabled', 'is required', null],
-    ],
+    ['body.preferences[0].email_enabled', 'is required', null],
+    ['body.preferences[0].push_enabled', 'is required', null],
+    ['body.preferences[0].chat_dm_enabled', 'is required', null],
   ],
   [
     'an array of items with wrong types, an unknown enum value and an unknown property',
@@ -52,32 +43,26 @@ const invalidBodies: [what: string, raw: string, items: Items][] = [
       ],
       more: [],
     }),
+    ['body.preferences[0].email_enabled', 'must be a boolean', 'true'],
+    ['body.preferences[0].push_enabled', 'must be a boolean', null],
     [
-      ['body.preferences[0].email_enabled', 'must be a boolean', 'true'],
-      ['body.preferences[0].push_enabled', 'must be a boolean', null],
-      [
-        'body.preferences[1].notification_kind',
-        'must be one of plan_requested, question_requested, task_failed, task_response_ready',
-        'PLAN_REQUESTED',
-      ],
-      ['body.preferences[1].sms_enabled', 'is not a known property', 1],
-      ['body.preferences[2].chat_dm_enabled', 'must be a boolean', 0],
-      ['body.preferences[2].user_id', 'must be a string', 7],
-      ['body.more', 'is not a known property', []],
+      'body.preferences[1].notification_kind',
+      'must be one of plan_requested, question_requested, task_failed, task_response_ready',
+      'PLAN_REQUESTED',
     ],
+    ['body.preferences[1].sms_enabled', 'is not a known property', 1],
+    ['body.preferences[2].chat_dm_enabled', 'must be a boolean', 0],
+    ['body.preferences[2].user_id', 'must be a string', 7],
+    ['body.more', 'is not a known property', []],
   ],
   [
     'an object with the keys __proto__ and constructor',
     '{"preferences":[{"__proto__":{"email_enabled":true},"push_enabled":true,"chat_dm_enabled":true}],"constructor":{}}',
-    [
-      ['body.preferences[0].email_enabled', 'is required', null],
-      ['body.preferences[0].__proto__', 'is not a known property', { email_enabled: true }],
-      ['body.constructor', 'is not a known property', {}],
-    ],
+    ['body.preferences[0].email_enabled', 'is required', null],
+    ['body.preferences[0].__proto__', 'is not a known property', { email_enabled: true }],
+    ['body.constructor', 'is not a known property', {}],
   ],
-];
-
-test.each(invalidBodies)('returns 422 with every error for a body that is %s', async (_what, raw, items) => {
+])('returns 422 with every error for a body that is %s', async (_what, raw, ...items) => {
   const { status, body } = await put(raw);
 
   expect(status).toBe(422);

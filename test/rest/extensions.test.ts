@@ -1,14 +1,11 @@
 import { expect, test } from 'vitest';
-import { rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { acknowledge } from '../support/requests.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
-
-const ask = async (user: string, method: string, path: string, body?: unknown) =>
-  rest(gateway, method, path, { token: await member(user), ...(body !== undefined && { body }) });
+const { as } = gateway;
 
 test('GET /workspaces returns the same as GET /user/workspaces, with filters, pages and entity tags', async () => {
   const ids = await putWorkspaces(gateway, 'paths', [
@@ -16,15 +13,13 @@ test('GET /workspaces returns the same as GET /user/workspaces, with filters, pa
     workspaceInput({ createdAt: '2026-01-01T00:00:00Z', status: 'STOPPED' }),
   ]);
   for (const query of ['', '?status=stopped', '?limit=1&offset=1', '?project_id=project-1&unknown=1']) {
-    const [first, second] = [
-      await ask('paths', 'GET', `/user/workspaces${query}`),
-      await ask('paths', 'GET', `/workspaces${query}`),
-    ];
+    const first = await as('paths').rest.get(`/user/workspaces${query}`);
+    const second = await as('paths').rest.get(`/workspaces${query}`);
     expect([second.status, second.body]).toEqual([200, first.body]);
     expect(second.headers.get('etag')).toBe(first.headers.get('etag'));
   }
-  expect((await ask('paths', 'GET', '/workspaces')).body.workspaces).toHaveLength(ids.length);
-  expect((await ask('other', 'GET', '/workspaces')).body.workspaces).toEqual([]);
+  expect((await as('paths').rest.get('/workspaces')).body.workspaces).toHaveLength(ids.length);
+  expect((await as('other').rest.get('/workspaces')).body.workspaces).toEqual([]);
 });
 
 const openPlan = { state: 'open', expires_at: null, on_expiry: null, answer: null, receipt: null };
@@ -32,18 +27,18 @@ const openPlan = { state: 'open', expires_at: null, on_expiry: null, answer: nul
 test("GET /user/notifications/{id} returns a notification and its request, and 404 for an unknown one and another user's", async () => {
   await publish(gateway, 'reader', 'plan_requested', { id: 'a/b c' });
   await publish(gateway, 'another', 'task_failed', { id: 'theirs' });
-  const { body } = await ask('reader', 'GET', '/user/notifications');
+  const { body } = await as('reader').rest.get('/user/notifications');
 
-  const found = await ask('reader', 'GET', '/user/notifications/a%2Fb%20c');
-
+  const read = (id: string) => as('reader').rest.get(`/user/notifications/${id}`);
+  const found = await read('a%2Fb%20c');
   expect([found.status, found.body]).toEqual([
     200,
     { notification: body.notifications[0], request: openPlan },
   ]);
-  const missing = await ask('reader', 'GET', '/user/notifications/nothing');
-  const theirs = await ask('reader', 'GET', '/user/notifications/theirs');
+  const missing = await read('nothing');
+  const theirs = await read('theirs');
   expect([theirs.status, theirs.text]).toEqual([404, missing.text]);
-  const invalid = await ask('reader', 'GET', `/user/notifications/${'x'.repeat(256)}`);
+  const invalid = await read('x'.repeat(256));
   expect([invalid.status, invalid.body.errors[0].location]).toEqual([422, 'path.id']);
 });
 
@@ -54,10 +49,10 @@ test('GET /user/requests lists notifications that ask for an answer, each with i
   for (const id of ['waiting', 'settled']) await publish(gateway, user, 'plan_requested', { id });
   await publish(gateway, user, 'task_failed', { id: 'failed' });
   const answer = { answer_id: 'answer', plan: { decision: 'approve' } };
-  const { body: stored } = await ask(user, 'POST', '/user/notifications/settled/answer', answer);
+  const { body: stored } = await as(user).rest.post('/user/notifications/settled/answer', answer);
   await acknowledge(gateway, user, 'settled', 'REFUSED', 'Too late');
-  await ask(user, 'POST', '/user/notifications/waiting/dismiss');
-  const list = async (query: string) => (await ask(user, 'GET', `/user/${query}`)).body;
+  await as(user).rest.post('/user/notifications/waiting/dismiss');
+  const list = async (query: string) => (await as(user).rest.get(`/user/${query}`)).body;
 
   const { notifications } = await list('notifications');
   const [settled, waiting, expiring] = notifications.slice(1);
@@ -81,38 +76,30 @@ test('GET /user/requests lists notifications that ask for an answer, each with i
   expect(await list('notifications?request_state=open')).toEqual({ notifications: [waiting, expiring] });
   expect(await list('notifications/failed')).toEqual({ notification: notifications[0], request: null });
 
-  const first = await ask(user, 'GET', '/user/requests?state=open&limit=1');
+  const first = await as(user).rest.get('/user/requests?state=open&limit=1');
   const [, next = ''] = /<.*(\/user.*)>/.exec(first.headers.get('link') ?? '') ?? [];
-  expect((await ask(user, 'GET', next)).body).toEqual({ requests: pairs.slice(2) });
+  expect((await as(user).rest.get(next)).body).toEqual({ requests: pairs.slice(2) });
 });
 
 test('GET /user/notification-counts counts active notifications by kind', async () => {
   for (const id of ['1', '2']) await publish(gateway, 'counted', 'task_failed', { id });
   await publish(gateway, 'counted', 'plan_requested', { id: '3' });
-  await ask('counted', 'POST', '/user/notifications/2/dismiss');
+  await as('counted').rest.post('/user/notifications/2/dismiss');
 
-  const { status, body } = await ask('counted', 'GET', '/user/notification-counts');
+  const { status, body } = await as('counted').rest.get('/user/notification-counts');
 
-  expect([status, body]).toEqual([
-    200,
-    {
-      total: 2,
-      by_kind: [
-        { kind: 'plan_requested', count: 1 },
-        { kind: 'question_requested', count: 0 },
-        { kind: 'task_failed', count: 1 },
-        { kind: 'task_response_ready', count: 0 },
-      ],
-    },
-  ]);
+  expect(status).toBe(200);
+  const counts = { plan_requested: 1, question_requested: 0, task_failed: 1, task_response_ready: 0 };
+  const by_kind = Object.entries(counts).map(([kind, count]) => ({ kind, count }));
+  expect(body).toEqual({ total: 2, by_kind });
 });
 
 test('POST /user/notifications/dismiss dismisses these notifications, and returns what it changed', async () => {
   for (const id of ['a', 'b', 'c']) await publish(gateway, 'dismisser', 'task_failed', { id });
   await publish(gateway, 'owner', 'task_failed', { id: 'other' });
 
-  const first = await ask('dismisser', 'POST', '/user/notifications/dismiss', { ids: ['b', 'a', 'other'] });
-  const again = await ask('dismisser', 'POST', '/user/notifications/dismiss', { ids: ['b'] });
+  const first = await as('dismisser').rest.post('/user/notifications/dismiss', { ids: ['b', 'a', 'other'] });
+  const again = await as('dismisser').rest.post('/user/notifications/dismiss', { ids: ['b'] });
 
   expect(first.status).toBe(200);
   expect(first.body).toMatchObject({
@@ -123,9 +110,9 @@ test('POST /user/notifications/dismiss dismisses these notifications, and return
     ],
   });
   expect(again.body).toEqual({ dismissed_count: 0, notifications: [], undo_token: null });
-  const { body } = await ask('dismisser', 'GET', '/user/notifications?status=active');
+  const { body } = await as('dismisser').rest.get('/user/notifications?status=active');
   expect(body.notifications.map(({ id }: { id: string }) => id)).toEqual(['c']);
-  const owner = await ask('owner', 'GET', '/user/notifications/other');
+  const owner = await as('owner').rest.get('/user/notifications/other');
   expect(owner.body.notification.status).toBe('active');
 });
 
@@ -142,21 +129,23 @@ test.each<[what: string, body: object, location: string, message: string]>([
   ],
   ['a filter', { ids: ['a'], filter: {} }, 'body.filter', 'is not a known property'],
 ])('POST /user/notifications/dismiss returns 422 for %s', async (_what, sent, location, message) => {
-  const { status, body } = await ask('invalid', 'POST', '/user/notifications/dismiss', sent);
+  const { status, body } = await as('invalid').rest.post('/user/notifications/dismiss', sent);
 
   expect(status).toBe(422);
   expect(body.errors).toMatchObject([{ location, message }]);
 });
 
 test('extensions check the scope of the token', async () => {
-  const reader = await signToken({ sub: 'alice', scope: 'account:read' });
-  const body = { ids: ['a'] };
-  const dismissal = await rest(gateway, 'POST', '/user/notifications/dismiss', { token: reader, body });
-  const counts = await rest(gateway, 'GET', '/user/notification-counts', { token: reader });
-  expect([dismissal.status, counts.status]).toEqual([403, 200]);
+  const { rest } = as(() => signToken({ sub: 'alice', scope: 'account:read' }));
+  expect((await rest.post('/user/notifications/dismiss', { ids: ['a'] })).status).toBe(403);
+  expect((await rest.get('/user/notification-counts')).status).toBe(200);
 });
 
-test.each<[method: string, path: string, name: string, nearest: string]>([
+const unknown = (name: string, hint: string) => [
+  { location: `query.${name}`, message: `is not a known parameter; ${hint}` },
+];
+
+test.each<[method: 'GET', path: string, name: string, nearest: string]>([
   ['GET', '/user/notifications?stauts=active', 'stauts', 'status'],
   ['GET', '/user/requests?status=open', 'status', 'state'],
   ['GET', '/user/notifications?STATUS=active', 'STATUS', 'status'],
@@ -164,53 +153,50 @@ test.each<[method: string, path: string, name: string, nearest: string]>([
   ['GET', '/user/notifications?ofset=1', 'ofset', 'offset'],
   ['GET', '/user/notifications?status[]=active', 'status[]', 'status'],
   ['GET', '/user/notifications?__proto__=1', '__proto__', 'status'],
-])('an extension returns 400 for %s %s, with the nearest name', async (method, path, name, nearest) => {
-  const { status, body } = await ask('mistaken', method, path);
+])('an extension returns 400 for %s %s, with the nearest name', async (_method, path, name, nearest) => {
+  const { status, body } = await as('mistaken').rest.get(path);
 
   expect([status, body.code]).toEqual([400, 'bad_request']);
-  expect(body.errors).toMatchObject([
-    { location: `query.${name}`, message: `is not a known parameter; the nearest is ${nearest}` },
-  ]);
+  expect(body.errors).toMatchObject(unknown(name, `the nearest is ${nearest}`));
 });
 
-test.each([
-  ['GET', '/user/notification-counts', undefined],
-  ['GET', '/user/notifications/a', undefined],
-  ['GET', '/user/notification-preferences', undefined],
-  ['DELETE', '/editor/auth', undefined],
-  ['POST', '/user/notifications/dismiss', { ids: ['a'] }],
-  ['POST', '/user/notifications/restore', { ids: ['a'] }],
-])('an extension without parameters returns 400 for any: %s %s', async (method, path, sent) => {
-  const { status, body } = await ask('mistaken', method, `${path}?status=active`, sent);
+type Call = [method: 'get' | 'delete' | 'put' | 'post', path: string, body?: object];
+const call = ([method, path, body]: Call, query: string) => {
+  const { rest } = as('mistaken');
+  return method === 'put' || method === 'post'
+    ? rest[method](`${path}?${query}`, body)
+    : rest[method](`${path}?${query}`);
+};
 
-  expect([status, body.errors]).toEqual([
-    400,
-    [
-      {
-        location: 'query.status',
-        message: 'is not a known parameter; this path has none',
-        value: 'active',
-      },
-    ],
-  ]);
+test.each<Call>([
+  ['get', '/user/notification-counts'],
+  ['get', '/user/notifications/a'],
+  ['get', '/user/notification-preferences'],
+  ['delete', '/editor/auth'],
+  ['post', '/user/notifications/dismiss', { ids: ['a'] }],
+  ['post', '/user/notifications/restore', { ids: ['a'] }],
+])('an extension without parameters returns 400 for any: %s %s', async (...sent) => {
+  const { status, body } = await call(sent, 'status=active');
+
+  expect([status, body.errors]).toMatchObject([400, unknown('status', 'this path has none')]);
 });
 
-test.each([
-  ['GET', '/user/workspaces', undefined],
-  ['GET', '/workspaces', undefined],
-  ['GET', '/editor/auth', undefined],
-  ['PUT', '/user/notification-preferences', { preferences: [] }],
-  ['PUT', '/editor/auth/subscription', { accessToken: 'a', refreshToken: 'b' }],
-])('a path of the specification ignores unknown parameters: %s %s', async (method, path, sent) => {
-  expect((await ask('mistaken', method, `${path}?stauts=active&Limit=0`, sent)).status).toBe(200);
+test.each<Call>([
+  ['get', '/user/workspaces'],
+  ['get', '/workspaces'],
+  ['get', '/editor/auth'],
+  ['put', '/user/notification-preferences', { preferences: [] }],
+  ['put', '/editor/auth/subscription', { accessToken: 'a', refreshToken: 'b' }],
+])('a path of the specification ignores unknown parameters: %s %s', async (...sent) => {
+  expect((await call(sent, 'stauts=active&Limit=0')).status).toBe(200);
 });
 
 test('unknown parameters of any number and length are reported within the limits of errors', async () => {
-  const path = `/user/notifications?${Array.from({ length: 300 }, (_, n) => `p${n}`).join('&')}`;
-  const { status, body } = await ask('mistaken', 'GET', path);
+  const read = (query: string) => as('mistaken').rest.get(`/user/notifications?${query}`);
+  const { status, body } = await read(Array.from({ length: 300 }, (_, n) => `p${n}`).join('&'));
   expect([status, body.errors.length]).toEqual([400, 100]);
   expect(body.error).toMatch(/^Invalid request: a part of query is not a known parameter/);
 
-  const long = await ask('mistaken', 'GET', `/user/notifications?${'x'.repeat(7000)}=1`);
+  const long = await read(`${'x'.repeat(7000)}=1`);
   expect([long.status, long.body.errors[0].location.length]).toEqual([400, 'query.'.length + 101]);
 });

@@ -7,6 +7,8 @@ import { member } from '../support/tokens.ts';
 const gateway = useGateway();
 
 const get = 'GET /user/workspaces';
+const put = 'PUT /editor/auth/subscription';
+const authorize = async () => `Authorization: Bearer ${await member('alice')}`;
 
 test.each([
   ['is not HTTP', 'garbage\r\n\r\n', 'is not valid HTTP'],
@@ -22,21 +24,17 @@ test.each([
   ['has a URL that is too long', rawRequest(`GET /${'a'.repeat(20_000)}`), 'has headers that are too large'],
   [
     'has two Content-Length headers',
-    rawRequest('PUT /editor/auth/subscription', ['Content-Length: 1', 'Content-Length: 2'], '{}'),
+    rawRequest(put, ['Content-Length: 1', 'Content-Length: 2'], '{}'),
     'is not valid HTTP',
   ],
   [
     'has both Content-Length and Transfer-Encoding',
-    rawRequest(
-      'PUT /editor/auth/subscription',
-      ['Content-Length: 2', 'Transfer-Encoding: chunked'],
-      '0\r\n\r\n',
-    ),
+    rawRequest(put, ['Content-Length: 2', 'Transfer-Encoding: chunked'], '0\r\n\r\n'),
     'is not valid HTTP',
   ],
   [
     'has a Content-Length that is not a number',
-    rawRequest('PUT /editor/auth/subscription', ['Content-Length: two'], '{}'),
+    rawRequest(put, ['Content-Length: two'], '{}'),
     'is not valid HTTP',
   ],
   [
@@ -67,7 +65,7 @@ test.each([
 });
 
 test('replies to valid requests before a malformed one', async () => {
-  const lines = ['Host: gateway.test', `Authorization: Bearer ${await member('alice')}`, '', ''];
+  const lines = ['Host: gateway.test', await authorize(), '', ''];
   const valid = [`${get} HTTP/1.1`, ...lines].join('\r\n');
 
   const { status, text } = await sendRaw(gateway, `${valid.repeat(20)}garbage\r\n\r\n`);
@@ -80,18 +78,12 @@ test('replies to valid requests before a malformed one', async () => {
 });
 
 test('HTTP/1.0 requires no Host', async () => {
-  const { status } = await sendRaw(
-    gateway,
-    `${get} HTTP/1.0\r\nAuthorization: Bearer ${await member('alice')}\r\n\r\n`,
-  );
-
-  expect(status).toBe(200);
+  const bytes = `${get} HTTP/1.0\r\n${await authorize()}\r\n\r\n`;
+  expect((await sendRaw(gateway, bytes)).status).toBe(200);
 });
 
 test('ignores an unknown expectation instead of returning 417', async () => {
-  const lines = ['Expect: a-miracle', `Authorization: Bearer ${await member('alice')}`];
-
-  const { status, text } = await sendRaw(gateway, rawRequest(get, lines));
+  const { status, text } = await sendRaw(gateway, rawRequest(get, ['Expect: a-miracle', await authorize()]));
 
   expect([status, text]).toEqual([200, '{"workspaces":[]}']);
 });
@@ -100,10 +92,5 @@ test('keeps serving requests after malformed ones', async () => {
   await sendRaw(gateway, 'garbage\r\n\r\n');
   await sendRaw(gateway, '\u0016\u0003\u0001\u0002\u0000');
 
-  const { status } = await sendRaw(
-    gateway,
-    rawRequest(get, [`Authorization: Bearer ${await member('alice')}`]),
-  );
-
-  expect(status).toBe(200);
+  expect((await sendRaw(gateway, rawRequest(get, [await authorize()]))).status).toBe(200);
 });

@@ -1,32 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import { type RestRequest, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type TestGateway, useGateway } from '../support/gateway.ts';
 import { checkAgainstOpenApi, findResponse, operations } from '../support/openapi.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
 
-/** Gateways with high rate limits, with a limit of one request per minute, and without tables. */
-let gateway: TestGateway;
-let limited: TestGateway;
-let broken: TestGateway;
+const highLimits = { RATE_LIMIT_READS_PER_MINUTE: '1000', RATE_LIMIT_WRITES_PER_MINUTE: '1000' };
+const gateway = useGateway(highLimits);
+const limited = useGateway({ RATE_LIMIT_READS_PER_MINUTE: '1', RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway);
+/** A gateway whose database has no tables. */
+const broken = useGateway(highLimits);
 let token: string;
 beforeAll(async () => {
-  const highLimits = { RATE_LIMIT_READS_PER_MINUTE: '1000', RATE_LIMIT_WRITES_PER_MINUTE: '1000' };
-  gateway = await startTestGateway(highLimits);
-  const lowLimits = { RATE_LIMIT_READS_PER_MINUTE: '1', RATE_LIMIT_WRITES_PER_MINUTE: '1' };
-  limited = await startTestGateway(lowLimits, gateway.database);
-  broken = await startTestGateway(highLimits);
   await broken.database.sql('drop schema public cascade');
   token = await member('alice');
-  for (const kind of ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const)
-    await publish(gateway, 'alice', kind, { id: kind });
+  for (const kind of notificationKinds) await publish(gateway, 'alice', kind, { id: kind });
   const failed = workspaceInput({ status: 'ERROR', errorMessage: 'No machine is free.' });
   await putWorkspaces(gateway, 'alice', [workspaceInput(), failed]);
-});
-afterAll(async () => {
-  await Promise.all([limited.close(), broken.close()]);
-  await gateway.close();
 });
 
 type Call = { path: string; body?: unknown };
@@ -66,9 +58,9 @@ const calls: Record<string, Call> = {
 
 type Send = (method: string, call: Call) => Promise<{ status: number; headers: Headers }>;
 
-const send = (changes: RestRequest & { at?: () => TestGateway; path?: string } = {}): Send => {
-  const { at = () => gateway, path, ...sent } = changes;
-  return (method, call) => rest(at(), method, path ?? call.path, { token, ...call, ...sent });
+const send = (changes: RestRequest & { at?: TestGateway; path?: string } = {}): Send => {
+  const { at = gateway, path, ...sent } = changes;
+  return (method, call) => rest(at, method, path ?? call.path, { token, ...call, ...sent });
 };
 
 /** The request for each status. */
@@ -91,11 +83,10 @@ const requestsByStatus: Record<number, Send> = {
   422: async (method, call) =>
     send(call.body ? { body: {} } : { path: call.path.replace('task_failed', '') })(method, call),
   429: async (method, call) => {
-    const at = () => limited;
-    await send({ at })(method, call);
-    return send({ at })(method, call);
+    await send({ at: limited })(method, call);
+    return send({ at: limited })(method, call);
   },
-  500: send({ at: () => broken }),
+  500: send({ at: broken }),
 };
 
 test('the document contains exactly the paths and statuses of the contract', () => {

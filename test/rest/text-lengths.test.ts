@@ -1,54 +1,29 @@
 import { getNamedType, isInputObjectType } from 'graphql';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
-import { graphql } from '../support/client.ts';
+import { refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { payloads, workspaceInput } from '../support/records.ts';
+import { notification, workspaceInput } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
-let token: string;
-beforeAll(async () => {
-  token = await platform();
-});
+const service = gateway.as(platform);
 
-const documents = {
-  publishNotification: `mutation ($input: PublishNotificationInput!) {
-    publishNotification(input: $input) { created }
-  }`,
-  putWorkspaces:
-    'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id } } }',
-};
+const publishWith = (given: object) => service.publish(notification('alice', 'plan_requested', given));
+const task = (given: object) => publishWith({ task: { id: 'task-1', projectId: 'project-1', ...given } });
+const result = (given: object) =>
+  publishWith({ payload: { taskFailed: { taskStatus: 'ERRORED', ...given } } });
+const put = (given: object) =>
+  service.putWorkspaces({ userId: 'alice', workspaces: [workspaceInput({ status: 'ERROR', ...given })] });
+const hardware = (given: object) => put({ hardware: { ...workspaceInput().hardware, ...given } });
 
-/** Returns the error items of a rejected input; none if it is stored. */
-async function findErrors(field: keyof typeof documents, input: object) {
-  const { errors } = await graphql(gateway, documents[field], { input }, { token });
-  return errors.flatMap(({ extensions }) => {
-    expect(extensions.code).toBe('VALIDATION_FAILED');
-    return extensions.errors.map(({ location, message }: Record<string, string>) => ({ location, message }));
-  });
-}
-
-const notification = (more: object) => ({
-  userId: 'alice',
-  title: 'A title',
-  task: { id: 'task-1', projectId: 'project-1' },
-  payload: payloads.plan_requested,
-  ...more,
-});
-const publishWith = (more: object) => findErrors('publishNotification', notification(more));
-const task = (more: object) => publishWith({ task: { id: 'task-1', projectId: 'project-1', ...more } });
-const result = (more: object) => publishWith({ payload: { taskFailed: { taskStatus: 'ERRORED', ...more } } });
-const put = (more: object) =>
-  findErrors('putWorkspaces', {
-    userId: 'alice',
-    workspaces: [workspaceInput({ status: 'ERROR', ...more })],
-  });
-const hardware = (more: object) => put({ hardware: { ...workspaceInput().hardware, ...more } });
+/** Expects that an input is refused at a location, for a reason. */
+const expectRefusal = (sent: Promise<unknown>, location: string, message: string) =>
+  expect(sent).rejects.toMatchObject(refused('VALIDATION_FAILED', [location, message]));
 
 const workspace = 'input.workspaces[0]';
 
-describe.each<[location: string, max: number, send: (text: string) => ReturnType<typeof findErrors>]>([
+test.each<[location: string, max: number, send: (text: string) => Promise<unknown>]>([
   ['input.title', 500, (title) => publishWith({ title })],
   ['input.previewText', 10_000, (previewText) => publishWith({ previewText })],
   ['input.projectName', 255, (projectName) => publishWith({ projectName })],
@@ -62,29 +37,22 @@ describe.each<[location: string, max: number, send: (text: string) => ReturnType
   [`${workspace}.privateIp`, 255, (privateIp) => put({ privateIp })],
   [`${workspace}.gitRef`, 1024, (gitRef) => put({ gitRef })],
   [`${workspace}.errorMessage`, 10_000, (errorMessage) => put({ errorMessage })],
-])('%s', (location, max, send) => {
-  test.each([
-    ['characters', 'x'],
-    ['characters outside the Basic Multilingual Plane', '\u{1F600}'],
-  ])(`accepts ${max} %s and rejects one more`, async (_what, character) => {
-    expect(await send(character.repeat(max))).toEqual([]);
-    const message = `must have at most ${max} characters`;
-    expect(await send(character.repeat(max + 1))).toEqual([{ location, message }]);
-  });
+])('%s has at most %i characters, of any plane', async (location, max, send) => {
+  for (const character of ['x', '\u{1F600}']) {
+    await send(character.repeat(max));
+    await expectRefusal(send(character.repeat(max + 1)), location, `must have at most ${max} characters`);
+  }
 });
 
 test.each([
   ...['\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029'],
   ...['\u202a', '\u202b', '\u202c', '\u202d', '\u202e', '\u2066', '\u2067', '\u2068', '\u2069'],
 ])('a title rejects %j', async (character) => {
-  expect(await publishWith({ title: `One${character}Two` })).toEqual([
-    { location: 'input.title', message: 'must not contain line breaks or characters that reorder text' },
-  ]);
+  const message = 'must not contain line breaks or characters that reorder text';
+  await expectRefusal(publishWith({ title: `One${character}Two` }), 'input.title', message);
 });
 
 describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
-  const location = `input.${field}`;
-
   test.each([
     'https://git.example/acme/shop/pulls/1?tab=files#top',
     'http://localhost:3000/',
@@ -92,7 +60,7 @@ describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
     'HTTPS://GIT.EXAMPLE/',
     `https://git.example/${'x'.repeat(2048 - 20)}`,
   ])('accepts %.40s', async (url) => {
-    expect(await publishWith({ [field]: url })).toEqual([]);
+    await publishWith({ [field]: url });
   });
 
   test.each([
@@ -100,8 +68,6 @@ describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
     'java\nscript:alert(1)',
     ' javascript:alert(1)',
     'data:text/html,<script>alert(1)</script>',
-    'vbscript:msgbox(1)',
-    'file:///etc/passwd',
     'ftp://git.example/',
     'git@git.example:acme/shop.git',
     '//git.example/',
@@ -116,15 +82,13 @@ describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
     'https://:secret@git.example/',
     '',
   ])('rejects %j', async (url) => {
-    expect(await publishWith({ [field]: url })).toEqual([
-      { location, message: 'must be an http or https URL without a user name' },
-    ]);
+    const message = 'must be an http or https URL without a user name';
+    await expectRefusal(publishWith({ [field]: url }), `input.${field}`, message);
   });
 
   test('rejects more than 2048 characters', async () => {
-    expect(await publishWith({ [field]: `https://git.example/${'x'.repeat(2048)}` })).toEqual([
-      { location, message: 'must have at most 2048 characters' },
-    ]);
+    const url = `https://git.example/${'x'.repeat(2048)}`;
+    await expectRefusal(publishWith({ [field]: url }), `input.${field}`, 'must have at most 2048 characters');
   });
 });
 
