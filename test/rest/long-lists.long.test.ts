@@ -2,13 +2,14 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { beforeAll, expect, test } from 'vitest';
 import { parsePosition } from '../../src/values/cursor.ts';
-import { rest } from '../support/client.ts';
-import { startTestGateway, useGateway } from '../support/gateway.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { useGateway } from '../support/gateway.ts';
+import { member } from '../support/tokens.ts';
 
 /* Lists and pages whose records are too large to be read at once. */
 
 const gateway = useGateway({ DATABASE_TIMEOUT_MS: '1000', RATE_LIMIT_READS_PER_MINUTE: '1000000' });
+const limited = useGateway({ RATE_LIMIT_READS_PER_MINUTE: '1' }, gateway);
+const alice = gateway.as('alice');
 beforeAll(async () => {
   await insertNotifications('alice', sizes);
   await insertNotifications('carol', Array(2200).fill(10));
@@ -43,9 +44,7 @@ const summarize = (notifications: readonly Listed[]) =>
 const expected = sizes.map((size, index) => [`n-${index + 1}`, size, size]);
 
 test('a REST list contains every record once, in order, whatever their sizes', async () => {
-  const { status, headers, body } = await rest(gateway, 'GET', '/user/notifications', {
-    token: await member('alice'),
-  });
+  const { status, headers, body } = await alice.rest.get('/user/notifications');
   expect(status).toBe(200);
   expect(headers.get('etag')).toBe(`"${await readTag('alice')}"`);
   expect(summarize(body.notifications)).toEqual(expected);
@@ -60,18 +59,13 @@ async function readTag(user: string): Promise<string> {
 }
 
 test('limit and offset select exactly the same records as of the whole list', async () => {
-  const token = await member('alice');
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 800 }),
       fc.integer({ min: 0, max: 720 }),
       async (limit, offset) => {
-        const { body, headers } = await rest(
-          gateway,
-          'GET',
-          `/user/notifications?limit=${limit}&offset=${offset}`,
-          { token },
-        );
+        const path = `/user/notifications?limit=${limit}&offset=${offset}`;
+        const { body, headers } = await alice.rest.get(path);
         const end = offset + limit;
         expect(summarize(body.notifications)).toEqual(expected.slice(offset, end));
         const [, after = ''] = /after=([\w-]+)/.exec(headers.get('link') ?? '') ?? [];
@@ -92,9 +86,7 @@ test('limit and offset select exactly the same records as of the whole list', as
 });
 
 test('a filtered REST list is complete', async () => {
-  const { body } = await rest(gateway, 'GET', '/user/notifications?kind=plan_requested&status=active', {
-    token: await member('alice'),
-  });
+  const { body } = await alice.rest.get('/user/notifications?kind=plan_requested&status=active');
   expect(summarize(body.notifications)).toEqual(expected);
 });
 
@@ -103,16 +95,11 @@ test('a whole list whose filter matches few records is complete, and no statemen
   await gateway.database.sql(
     `update notification set status = 'dismissed' where user_id = 'dave' and id in ('n-9', 'n-10000', 'n-10001', 'n-24999')`,
   );
-  const token = await member('dave');
-  const read = (query: string) => rest(gateway, 'GET', `/user/notifications?${query}`, { token });
+  const read = (query: string) => gateway.as('dave').rest.get(`/user/notifications?${query}`);
 
   const few = await read('status=dismissed&kind=plan_requested');
-  expect(few.body.notifications.map(({ id }: Listed) => id)).toEqual([
-    'n-9',
-    'n-10000',
-    'n-10001',
-    'n-24999',
-  ]);
+  const ids = ['n-9', 'n-10000', 'n-10001', 'n-24999'];
+  expect(few.body.notifications.map(({ id }: Listed) => id)).toEqual(ids);
   const none = await read('kind=task_failed');
   expect(none.body).toEqual({ notifications: [] });
   // Lists that one statement reads are sent at once.
@@ -129,9 +116,8 @@ test.each([
 ])(
   'the list %s costs %i: a point for each 500 records of limit, however many pages are read',
   async (query, cost) => {
-    const token = await signToken({ sub: 'carol' });
     const remaining = async (path: string) => {
-      const { headers } = await rest(gateway, 'GET', `/user/notifications${path}`, { token });
+      const { headers } = await gateway.as('carol').rest.get(`/user/notifications${path}`);
       return Number(headers.get('ratelimit-remaining'));
     };
     const before = await remaining('?limit=1');
@@ -141,16 +127,9 @@ test.each([
 );
 
 test('a list is returned whole if one point is left, and the next one is refused', async () => {
-  const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '1' }, gateway.database);
-  try {
-    const token = await signToken({ sub: 'carol' });
-    const read = () => rest(limited, 'GET', '/user/notifications?limit=2147483647', { token });
-    const [first, second] = [await read(), await read()];
-    expect([first.status, first.body.notifications.length]).toEqual([200, 2200]);
-    expect(second.status).toBe(429);
-  } finally {
-    await limited.close();
-  }
+  const read = () => limited.as('carol').rest.get('/user/notifications?limit=2147483647');
+  const [first, second] = [await read(), await read()];
+  expect([first.status, first.body.notifications.length, second.status]).toEqual([200, 2200, 429]);
 });
 
 test('a list whose reading fails is cut off', async () => {

@@ -2,7 +2,7 @@ import { type GraphQLInputType, getNamedType, isEnumType, isInputObjectType } fr
 import { beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
 import { useGateway } from '../support/gateway.ts';
-import { isSubscription, rootFields } from '../support/root-fields.ts';
+import { buildDocument, isSubscription, rootFields } from '../support/root-fields.ts';
 import { signToken } from '../support/tokens.ts';
 import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './input-places.ts';
 
@@ -34,51 +34,40 @@ function printLiteral(type: GraphQLInputType | undefined, value: unknown): strin
   return typeof value === 'string' && isEnumType(named) ? value : JSON.stringify(value);
 }
 
-type Sent = { query: string; variables?: Record<string, unknown> };
+/** Builds a document that calls a root field, with declarations of variables. */
+function build(field: string, declared: string, bound: string): string {
+  const keyword = isSubscription(field) ? 'subscription' : isMutation(field) ? 'mutation' : 'query';
+  return `${keyword} ${declared && `(${declared})`} { ${rootFields[field]?.name}(${bound}) { __typename } }`;
+}
+
+const isMutation = (field: string) => field in (schema.getMutationType()?.getFields() ?? {});
+type Given = Record<string, unknown>;
+type Sent = { query: string; variables?: Given };
+
+/** The arguments of a root field that are given, with their names and types, and their values as literals. */
+const findArguments = (field: string, given: Given) =>
+  (rootFields[field]?.args ?? [])
+    .filter(({ name }) => name in given)
+    .map(({ name, type }) => ({ name, type, literal: printLiteral(type, given[name]) }));
 
 /** The forms in which arguments can be sent. */
-const argumentForms: Record<string, (field: string, given: Record<string, unknown>) => Sent> = {
-  'in variables': (field, given) => {
-    const used = findArguments(field, given);
-    return {
-      query: `${findKeyword(field)} (${used.map(({ name, type }) => `$${name}: ${type}`)}) { ${findName(field)}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
-      variables: given,
-    };
-  },
+const argumentForms: Record<string, (field: string, given: Given) => Sent> = {
+  'in variables': (field, given) => ({ query: buildDocument(field, given), variables: given }),
   'in literals': (field, given) => {
-    const bound = findArguments(field, given).map(
-      ({ name, type }) => `${name}: ${printLiteral(type, given[name])}`,
-    );
-    return { query: `${findKeyword(field)} { ${findName(field)}(${bound}) ${findSelection(field)} }` };
+    const bound = findArguments(field, given).map(({ name, literal }) => `${name}: ${literal}`);
+    return { query: build(field, '', bound.join()) };
   },
   'in default values of variables': (field, given) => {
     const used = findArguments(field, given);
-    const declared = used.map(({ name, type }) => `$${name}: ${type} = ${printLiteral(type, given[name])}`);
-    return {
-      query: `${findKeyword(field)} (${declared}) { ${findName(field)}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
-    };
+    const declared = used.map(({ name, type, literal }) => `$${name}: ${type} = ${literal}`);
+    return { query: build(field, declared.join(), used.map(({ name }) => `${name}: $${name}`).join()) };
   },
   'in literals together with a null variable': (field, given) => {
-    const [used] = findArguments(field, given);
-    if (used === undefined) throw new Error(`"${field}" has no arguments.`);
-    const literal = printLiteral(used.type, given[used.name]).replace(/\}$/, ', userId: $none }');
-    return {
-      query: `${findKeyword(field)} ($none: ID = "") { ${findName(field)}(${used.name}: ${literal}) ${findSelection(field)} }`,
-      variables: { none: null },
-    };
+    const [{ name, literal } = expect.unreachable()] = findArguments(field, given);
+    const bound = `${name}: ${literal.replace(/\}$/, ', userId: $none }')}`;
+    return { query: build(field, '$none: ID = ""', bound), variables: { none: null } };
   },
 };
-
-const findName = (field: string) => rootFields[field]?.name ?? field;
-const findArguments = (field: string, given: object) =>
-  rootFields[field]?.args.filter(({ name }) => name in given) ?? [];
-const findKeyword = (field: string) =>
-  isSubscription(field)
-    ? 'subscription'
-    : schema.getMutationType()?.getFields()[field]
-      ? 'mutation'
-      : 'query';
-const findSelection = (field: string) => (field.startsWith('rateLimit') ? '' : '{ __typename }');
 
 /** The values that contain the mark: valid text, and invalid values. */
 const values: Record<string, unknown> = {
@@ -105,7 +94,10 @@ function removeItems(text: string): string {
   return JSON.stringify({ errors, ...rest });
 }
 
-async function send(field: string, { query, variables }: Sent): Promise<string> {
+/** Sends a value at a place, in one of the forms, and returns the reply. */
+async function send(place: InputPlace, value: unknown, form = 'in variables'): Promise<string> {
+  const { field } = place;
+  const sent = argumentForms[form]?.(field, argumentsWith(place, value));
   const response = await fetch(`${gateway.address}/graphql`, {
     method: 'POST',
     headers: {
@@ -113,7 +105,7 @@ async function send(field: string, { query, variables }: Sent): Promise<string> 
       'Content-Type': 'application/json',
       Accept: `${isSubscription(field) ? 'text/event-stream, ' : ''}application/json`,
     },
-    body: JSON.stringify({ query, variables }),
+    body: JSON.stringify(sent),
   });
   if (response.headers.get('content-type') !== 'text/event-stream') return response.text();
   // The subscription is valid, and stays open.
@@ -128,11 +120,8 @@ const named = inputPlaces.map((place): [string, InputPlace] => [
 
 describe.each(Object.keys(argumentForms))('a marked value %s', (form) => {
   test.each(named)('for %s appears only in its own error items', async (_name, place) => {
-    const sent = Object.values(values).map((value) => {
-      const given = argumentsWith(place, value);
-      return send(place.field, argumentForms[form]?.(place.field, given) ?? { query: '' });
-    });
-    for (const text of await Promise.all(sent)) {
+    const replies = Object.values(values).map((value) => send(place, value, form));
+    for (const text of await Promise.all(replies)) {
       expect(removeItems(text)).not.toContain(MARK);
       if (isSecret(place)) expect(text).not.toContain(`"${MARK}`);
     }
@@ -147,18 +136,11 @@ describe.each(Object.keys(argumentForms))('a marked value %s', (form) => {
 });
 
 test.each(named)('does not repeat long values of %s', async (_name, place) => {
-  const given = argumentsWith(place, { [MARK]: MARK.repeat(10_000) });
-  const text = await send(place.field, argumentForms['in variables']?.(place.field, given) ?? { query: '' });
-
-  expect(text.length).toBeLessThan(4000);
+  expect((await send(place, { [MARK]: MARK.repeat(10_000) })).length).toBeLessThan(4000);
 });
 
 test('error items contain value and location of inputs that are not secret', async () => {
-  const place = { field: 'dismissNotification', path: ['input', 'id'], type: 'ID' };
-  const text = await send(
-    place.field,
-    argumentForms['in variables']?.(place.field, argumentsWith(place, [MARK])) ?? { query: '' },
-  );
+  const text = await send({ field: 'dismissNotification', path: ['input', 'id'], type: 'ID' }, [MARK]);
 
   expect(JSON.parse(text).errors[0].extensions.errors).toEqual([
     { location: 'input.id', message: 'must be a string', value: [MARK] },

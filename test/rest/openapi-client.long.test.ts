@@ -1,33 +1,27 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import * as client from '../../examples/rest-client/rest-client.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { asPlatform, credentialVersion, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { notificationKinds } from '../../src/notifications/notification.enums.ts';
+import { useGateway } from '../support/gateway.ts';
+import { credentialVersion, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member, platform, signToken } from '../support/tokens.ts';
 
-let running: TestGateway;
-let limited: TestGateway;
+const running = useGateway();
+const limited = useGateway({ RATE_LIMIT_READS_PER_MINUTE: '2' }, running);
 let alice: client.Gateway;
 const [first, second] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'];
 
 beforeAll(async () => {
-  running = await startTestGateway();
-  limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '2' }, running.database);
   alice = client.connect(running.address, await member('alice'));
-  for (const kind of ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const)
-    await publish(running, 'alice', kind, { id: kind });
+  for (const kind of notificationKinds) await publish(running, 'alice', kind, { id: kind });
   const createdAt = '2026-05-04T08:00:00.000Z';
   const failed = { id: second, status: 'ERROR', errorMessage: 'No machine is free.' };
   await putWorkspaces(running, 'alice', [
     workspaceInput({ id: first }),
     workspaceInput({ ...failed, createdAt }),
   ]);
-});
-afterAll(async () => {
-  await limited.close();
-  await running.close();
 });
 
 const as = async (claims: Record<string, unknown>) =>
@@ -77,8 +71,7 @@ test('dismissing returns the notification, 404 for an unknown ID and 422 for an 
 });
 
 test('reads and writes preferences', async () => {
-  const all = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'];
-  expect(await client.listEmailKinds(alice)).toEqual({ value: all });
+  expect(await client.listEmailKinds(alice)).toEqual({ value: notificationKinds });
   expect(await client.enableEmailOnly(alice, ['task_failed'])).toEqual({
     value: Array(4).fill(expect.any(String)),
   });
@@ -94,13 +87,8 @@ test("stores, reports and deletes the editor's credential", async () => {
   expect(await client.connectEditor(alice, { ...pair, accessToken: '' })).toEqual({
     refusal: expect.stringMatching(/^body\.accessToken must be /),
   });
-  await asPlatform(
-    running,
-    'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { __typename } }',
-    {
-      input: { userId: 'alice', version: await credentialVersion(running, 'alice'), reason: 'TOKEN_EXPIRED' },
-    },
-  );
+  const version = await credentialVersion(running, 'alice');
+  await running.as(platform).reportEditorFailure({ userId: 'alice', version, reason: 'TOKEN_EXPIRED' });
   expect(await client.editorStatus(alice)).toEqual({ value: 'subscription, token_expired' });
   expect(await client.disconnectEditor(alice)).toEqual({ value: 204 });
   expect(await client.editorStatus(alice)).toEqual({ value: 'none' });

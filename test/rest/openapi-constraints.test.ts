@@ -1,16 +1,11 @@
 import fc from 'fast-check';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
-import { rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { getValidator } from '../support/openapi.ts';
-import { member } from '../support/tokens.ts';
 
 const gateway = useGateway();
-let token: string;
-beforeAll(async () => {
-  token = await member('alice');
-});
+const alice = gateway.as('alice');
 
 /** Characters at the boundaries of the allowed ranges. */
 const characters = [0x00, 0x0a, 0x1f, 0x20, 0x21, 0x7e, 0x7f, 0x9f, 0xa0, 0x2028, 0xfffd, 0x1f600, 0x10ffff];
@@ -35,8 +30,7 @@ test('accepts an ID if and only if it matches the OpenAPI document', async () =>
   const ids = strings(255).filter((id) => id !== '.' && id !== '..');
   await fc.assert(
     fc.asyncProperty(ids, async (id) => {
-      const address = `/user/notifications/${encodeURIComponent(id)}/dismiss`;
-      const { status } = await rest(gateway, 'POST', address, { token });
+      const { status } = await alice.rest.post(`/user/notifications/${encodeURIComponent(id)}/dismiss`);
       expect(status).toBe(validate(id) ? 404 : 422);
     }),
     { numRuns: 100 },
@@ -57,8 +51,7 @@ test.each([
     );
     await fc.assert(
       fc.asyncProperty(numbers, async (number) => {
-        const address = `/user/workspaces?${name}=${number}`;
-        const { status, body } = await rest(gateway, 'GET', address, { token });
+        const { status, body } = await alice.rest.get(`/user/workspaces?${name}=${number}`);
         expect(status).toBe(validate(number) ? 200 : 400);
         if (status === 400) expect(body.errors[0].message).toMatch(/ to 2147483647$/);
       }),
@@ -74,7 +67,7 @@ test.each(['accessToken', 'refreshToken'])(
     await fc.assert(
       fc.asyncProperty(strings(16_384), async (credential) => {
         const body = { accessToken: 'access', refreshToken: 'refresh', [name]: credential };
-        const { status } = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body });
+        const { status } = await alice.rest.put('/editor/auth/subscription', body);
         expect(status).toBe(validate(credential) ? 200 : 422);
       }),
       { numRuns: 100 },

@@ -1,26 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { getOperationId } from '../../rest/route.ts';
 import { routes } from '../../rest/router.ts';
 import { notifications, workspaces } from '../../src/commands/seed-records.ts';
 import { type RestReply, type RestRequest, rest } from '../support/client.ts';
-import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
-import { asPlatform, credentialVersion, putWorkspaces } from '../support/records.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { credentialVersion, putWorkspaces } from '../support/records.ts';
+import { member, platform, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
-let limited: TestGateway;
-let broken: TestGateway;
+const limited = useGateway({ RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway);
+const broken = useGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: 'http://127.0.0.1:1/jwks' }, gateway);
+const service = gateway.as(platform);
 let token: string;
 const started = Date.now();
 
 beforeAll(async () => {
-  limited = await startTestGateway({ RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway.database);
-  const nowhere = { AUTH_JWKS: '', AUTH_JWKS_URL: 'http://127.0.0.1:1/jwks' };
-  broken = await startTestGateway(nowhere, gateway.database);
   token = await member('alice');
 });
-afterAll(() => Promise.all([limited.close(), broken.close()]));
 
 const notificationsPath = '/user/notifications';
 const workspacesPath = '/user/workspaces';
@@ -91,13 +88,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   const store = ask('PUT', subscriptionPath, { body: pair });
   await reply('storeEditorSubscription', 'Token pair', store, pair);
   await reply('editorAuth', 'Stored', ask('GET', '/editor/auth'));
-  await asPlatform(
-    gateway,
-    'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { __typename } }',
-    {
-      input: { userId: 'alice', version: await credentialVersion(gateway, 'alice'), reason: 'TOKEN_REVOKED' },
-    },
-  );
+  const version = await credentialVersion(gateway, 'alice');
+  await service.reportEditorFailure({ userId: 'alice', version, reason: 'TOKEN_REVOKED' });
   await reply('editorAuth', 'Reauthentication required', ask('GET', '/editor/auth'));
 
   await putWorkspaces(gateway, 'alice', [...workspaces]);
@@ -116,18 +108,15 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   }))
     await error('Parameter out of range', ask('GET', `${path}?limit=0`), field);
   const headers = { 'Content-Type': 'application/json' };
-  const cutPreferences = ask('PUT', preferencesPath, { raw: '{"preferences": [', headers });
-  await error('Body that is not JSON', cutPreferences, 'updateNotificationPreferences');
-  const cutIds = ask('POST', '/user/notifications/dismiss', { raw: '{"ids": [', headers });
-  await error('Body that is not JSON', cutIds, 'dismissNotifications');
-  const cutRestored = ask('POST', '/user/notifications/restore', { raw: '{"ids": [', headers });
-  await error('Body that is not JSON', cutRestored, 'restoreNotifications');
-  const cutAnswer = ask('POST', answerPath, { raw: '{"answer_id": ', headers });
-  await error('Body that is not JSON', cutAnswer, 'answerNotification');
-  const cutPatch = ask('PATCH', preferencesPath, { raw: '{"preferences": [', headers });
-  await error('Body that is not JSON', cutPatch, 'patchNotificationPreferences');
-  const cutPair = ask('PUT', subscriptionPath, { raw: '{"accessToken": ', headers });
-  await error('Body that is not JSON', cutPair, 'storeEditorSubscription');
+  for (const [field, method, path, raw] of [
+    ['updateNotificationPreferences', 'PUT', preferencesPath, '{"preferences": ['],
+    ['dismissNotifications', 'POST', '/user/notifications/dismiss', '{"ids": ['],
+    ['restoreNotifications', 'POST', '/user/notifications/restore', '{"ids": ['],
+    ['answerNotification', 'POST', answerPath, '{"answer_id": '],
+    ['patchNotificationPreferences', 'PATCH', preferencesPath, '{"preferences": ['],
+    ['storeEditorSubscription', 'PUT', subscriptionPath, '{"accessToken": '],
+  ] as const)
+    await error('Body that is not JSON', ask(method, path, { raw, headers }), field);
   await error('No token', rest(gateway, 'GET', workspacesPath));
   const nothing = await signToken({ sub: 'alice', org_id: 'acme', scope: '' });
   for (const route of routes) {
@@ -138,21 +127,25 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   const single = await signToken({ sub: 'alice' });
   await error('No organization', ask('GET', '/editor/auth', { token: single }));
   await error('Unknown ID', ask('POST', '/user/notifications/nobody/dismiss'));
-  const wrong = { preferences: [{ email_enabled: 'yes', push_enabled: true, sms_enabled: true }] };
-  const wrongPreferences = ask('PUT', preferencesPath, { body: wrong });
-  await error('Invalid preferences', wrongPreferences, 'updateNotificationPreferences');
-  const wrongPatch = ask('PATCH', preferencesPath, { body: { preferences: [{}] } });
-  await error('No channel', wrongPatch, 'patchNotificationPreferences');
-  const wrongPair = ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } });
-  await error('Token with a space', wrongPair, 'storeEditorSubscription');
-  await error('Empty ID', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');
-  await error('Empty ID', ask('POST', '/user/notifications//restore'), 'restoreNotification');
-  await error('Empty ID', ask('GET', '/user/notifications/'), 'notification');
-  const noIds = ask('POST', '/user/notifications/dismiss', { body: { ids: [] } });
-  await error('No IDs', noIds, 'dismissNotifications');
-  await error('Nothing', ask('POST', '/user/notifications/restore', { body: {} }), 'restoreNotifications');
-  const noAnswer = ask('POST', answerPath, { body: { ...late, plan: undefined } });
-  await error('No answer', noAnswer, 'answerNotification');
+  const preferences = [{ email_enabled: 'yes', push_enabled: true, sms_enabled: true }];
+  for (const [field, name, method, path, body] of [
+    ['updateNotificationPreferences', 'Invalid preferences', 'PUT', preferencesPath, { preferences }],
+    ['patchNotificationPreferences', 'No channel', 'PATCH', preferencesPath, { preferences: [{}] }],
+    [
+      'storeEditorSubscription',
+      'Token with a space',
+      'PUT',
+      subscriptionPath,
+      { ...pair, accessToken: 'a b' },
+    ],
+    ['dismissNotification', 'Empty ID', 'POST', '/user/notifications//dismiss', undefined],
+    ['restoreNotification', 'Empty ID', 'POST', '/user/notifications//restore', undefined],
+    ['notification', 'Empty ID', 'GET', '/user/notifications/', undefined],
+    ['dismissNotifications', 'No IDs', 'POST', '/user/notifications/dismiss', { ids: [] }],
+    ['restoreNotifications', 'Nothing', 'POST', '/user/notifications/restore', {}],
+    ['answerNotification', 'No answer', 'POST', answerPath, { ...late, plan: undefined }],
+  ] as const)
+    await error(name, ask(method, path, { body }), field);
   const dismissAgain = () => rest(limited, 'POST', '/user/notifications/seed-11/dismiss', { token });
   await dismissAgain();
   await error('Too many requests', dismissAgain());
@@ -166,11 +159,7 @@ async function publishSeeds(): Promise<void> {
     if (outcome !== 'active') continue;
     const { projectId, projectName, projectRepoUrl } = project;
     const about = { task: { id: task, projectId, name: title }, projectName, projectRepoUrl };
-    await asPlatform(
-      gateway,
-      'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }',
-      { input: { userId: 'alice', id, title, payload, ...about, previewText, prUrl } },
-    );
+    await service.publish({ userId: 'alice', id, title, payload, ...about, previewText, prUrl });
   }
 }
 

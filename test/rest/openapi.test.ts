@@ -1,20 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { routes } from '../../rest/router.ts';
 import { formatOpenApi } from '../../src/commands/format-openapi.ts';
 import { schema } from '../../src/schema.ts';
-import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
+import { type TestGateway, useGateway } from '../support/gateway.ts';
 import { getBodyValidator, getValidator, openApi, operations } from '../support/openapi.ts';
 import { checkAgainstSpecification, errorResponse } from '../support/specification.ts';
 
 const gateway = useGateway();
-let published: TestGateway;
-beforeAll(async () => {
-  const settings = { PUBLIC_URL: 'https://example.test/account/', CORS_ORIGINS: 'https://app.example.test' };
-  published = await startTestGateway(settings, gateway.database);
-});
-afterAll(() => published.close());
+const settings = { PUBLIC_URL: 'https://example.test/account/', CORS_ORIGINS: 'https://app.example.test' };
+const published = useGateway(settings, gateway);
 
 /** Reads the document that a gateway serves, without its URL. */
 async function readDocument({ address }: TestGateway) {
@@ -55,9 +51,7 @@ test('every operationId is the root field that the operation runs, unless anothe
   const fields = [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
     Object.keys(type?.getFields() ?? {}),
   );
-  const ids = Object.values(openApi.paths).flatMap((path) =>
-    Object.values(path).map(({ operationId }) => operationId),
-  );
+  const ids = operations.map(({ operation }) => operation.operationId);
   expect(new Set(ids).size).toBe(routes.length);
   expect(ids.filter((id) => !fields.includes(id))).toEqual([
     'requests',
@@ -207,25 +201,18 @@ function breaksUnstatedRule(body: object): boolean {
 }
 
 describe('the document accepts exactly the replies that the specification allows', () => {
-  const replies = Object.entries(openApi.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, { responses }]) =>
-      Object.keys(responses)
-        .map(Number)
-        .filter((status) => status === 200)
-        .map((status) => ({ path, method, status })),
-    ),
-  );
+  const replies = operations.filter(({ operation }) => 200 in operation.responses);
 
-  test.each(replies)('$method $path: $status', ({ path, method, status }) => {
-    const validate = getBodyValidator(path, method, status);
-    const request = { method: method.toUpperCase(), path: path.replace('{id}', 'id') };
+  test.each(replies)('$method $path: 200', ({ path, method }) => {
+    const validate = getBodyValidator(path, method.toLowerCase(), 200);
+    const request = { method, path: path.replace('{id}', 'id') };
     const bodies = examples
       .filter(({ value }) => validate(value))
       .flatMap(({ value }) => [value, ...yieldInvalid(value)]);
     expect(bodies.length).toBeGreaterThan(10);
     const disputed = bodies.filter(
       (body) =>
-        validate(body) !== matchesSpecification(request, status, body) && !breaksUnstatedRule(Object(body)),
+        validate(body) !== matchesSpecification(request, 200, body) && !breaksUnstatedRule(Object(body)),
     );
     expect(disputed).toEqual([]);
   });

@@ -29,26 +29,31 @@ const shape = z.strictObject({
   foreign_json: z.looseObject({ any_key: z.string() }),
 });
 
-test('a shape selects GraphQL fields with wire names as aliases, and arbitrary JSON without subfields', () => {
-  expect(toSelection(shape)).toBe(
+const animals = z.discriminatedUnion('kind', [
+  variant('CatType', { kind: z.literal('cat'), lives_left: z.int() }),
+  variant('DogType', { kind: z.literal('dog') }),
+]);
+
+test.each<[what: string, of: z.core.$ZodType, selection: string]>([
+  [
+    'a shape: GraphQL fields with wire names as aliases, and arbitrary JSON without subfields',
+    shape,
     '{ item_id: itemId color maybe_null: maybeNull left_out: leftOut some_words: someWords ' +
       'inner_part: innerPart { is_on: isOn count } parts { part_name: partName } foreign_json: foreignJson }',
-  );
-});
-
-test('an array selects the fields of its items, and a leaf selects none', () => {
-  expect(toSelection(z.array(z.strictObject({ a_b: z.string() })))).toBe('{ a_b: aB }');
-  expect(toSelection(z.string().nullable().optional())).toBe('');
-});
-
-test('a union selects a fragment per type', () => {
-  const types = z.discriminatedUnion('kind', [
-    variant('CatType', { kind: z.literal('cat'), lives_left: z.int() }),
-    variant('DogType', { kind: z.literal('dog') }),
-  ]);
-  expect(toSelection(types)).toBe(
+  ],
+  ['an array: the fields of its items', z.array(z.strictObject({ a_b: z.string() })), '{ a_b: aB }'],
+  ['a leaf: none', z.string().nullable().optional(), ''],
+  [
+    'a union: a fragment per type',
+    animals,
     '{ ... on CatType { kind lives_left: livesLeft } ... on DogType { kind } }',
-  );
+  ],
+])('selects for %s', (_what, of, selection) => {
+  expect(toSelection(of)).toBe(selection);
+});
+
+test('a result that matches no variant throws', () => {
+  expect(() => write(animals, { kind: 'COW' })).toThrow('No variant');
 });
 
 test('a field with a condition is present exactly while it holds, even if it is null', () => {
@@ -57,18 +62,10 @@ test('a field with a condition is present exactly while it holds, even if it is 
     error_message: onlyWhile('status', 'bad', nullableText('The error.')),
   });
   expect(toSelection(state)).toBe('{ status error_message: errorMessage }');
-  expect(write(state, { status: 'GOOD', error_message: 'stale' })).toEqual({ status: 'good' });
-  expect(write(state, { status: 'GOOD', error_message: null })).toEqual({ status: 'good' });
-  expect(write(state, { status: 'BAD', error_message: null })).toEqual({
-    status: 'bad',
-    error_message: null,
-  });
-  expect(write(state, { status: 'BAD', error_message: 'x' })).toEqual({ status: 'bad', error_message: 'x' });
-});
-
-test('a result that matches no variant throws', () => {
-  const union = z.discriminatedUnion('kind', [z.strictObject({ kind: z.literal('cat') })]);
-  expect(() => write(union, { kind: 'COW' })).toThrow('No variant');
+  for (const error_message of ['x', null]) {
+    expect(write(state, { status: 'GOOD', error_message })).toEqual({ status: 'good' });
+    expect(write(state, { status: 'BAD', error_message })).toEqual({ status: 'bad', error_message });
+  }
 });
 
 test('writes enum values in lower case, null for nullable fields, and omits unset optional fields', () => {
@@ -158,24 +155,10 @@ test('the path of an argument maps to the position of its value in the body', ()
   );
 });
 
-test.each<[argument: (string | number)[], body: (string | number)[]]>([
-  [[], []],
-  [['itemId'], ['item_id']],
-  [
-    ['parts', 3, 'partName'],
-    ['parts', 3, 'part_name'],
-  ],
-  [
-    ['innerPart', 'isOn'],
-    ['inner_part', 'is_on'],
-  ],
-  [
-    ['foreignJson', 'someKey', 'isOn'],
-    ['foreign_json', 'someKey', 'isOn'],
-  ],
-  [['unknownOne'], ['unknownOne']],
-])('maps the argument path %j to %j', (argument, body) => {
-  expect(toBodyPath(shape, argument)).toEqual(body);
+test('maps argument paths to body paths, except inside arbitrary JSON', () => {
+  expect(toBodyPath(shape, ['parts', 3, 'partName'])).toEqual(['parts', 3, 'part_name']);
+  expect(toBodyPath(shape, ['foreignJson', 'someKey'])).toEqual(['foreign_json', 'someKey']);
+  expect(toBodyPath(shape, ['unknownOne'])).toEqual(['unknownOne']);
 });
 
 test('detects a secret in any part of a shape', () => {

