@@ -119,7 +119,7 @@ function isStandardQuery(text: string): boolean {
   return normalize(query) === current || otherQueries.has(createHash('sha256').update(text).digest('hex'));
 }
 
-/** SHA-256 of the normalized queries of other tools. test/graphql/introspection-queries has their texts. */
+/** SHA-256 of the normalized queries of other tools. test/graphql/introspection-queries.json has their texts. */
 const otherQueries: ReadonlySet<string> = new Set([
   // gql.tada
   'e823e4e8f66dab0661196c662453a57d2a62cd495430b5a6e446246c72fa671e',

@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeCursor } from '../../src/values/cursor.ts';
 import { refused } from '../support/as.ts';
 import { addTargets, putContact, unreachableProviders } from '../support/delivery.ts';
-import { startTestGateway, useGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { platform, signToken } from '../support/tokens.ts';
+import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
 const { as } = gateway;
@@ -282,24 +282,4 @@ test('a cursor of a list of one user is not a cursor of a list of all users, nor
   const { edges } = await list('notifications', '{ userIds: ["n-a"] }', 'edges { cursor }');
   const own = as('n-a').notifications({ first: 1, after: edges[0].cursor });
   await expect(own).rejects.toMatchObject(refused('VALIDATION_FAILED', 'after'));
-});
-
-test.each(['account:read platform:write', 'platform:credentials', ''])(
-  'requires platform:read, also with the scopes "%s"',
-  async (scope) => {
-    const other = as(() => signToken({ sub: 'n-a', org_id: 'acme', scope }));
-    const { errors, data } = await other.graphql('{ platform { notifications { totalCount } } }');
-    expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
-    expect(data.platform).toBeNull();
-  },
-);
-
-test('platform and each of its fields cost a point of the platform limit', async () => {
-  const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '4' }, gateway.database);
-  await limited
-    .as(platform)
-    .run('{ platform { users { totalCount } notifications { totalCount } workspaces { totalCount } } }');
-  const second = limited.as(platform).run('{ platform { users { totalCount } } }');
-  await expect(second).rejects.toMatchObject({ code: 'RATE_LIMITED' });
-  await limited.close();
 });

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { KeyedSemaphore, ReadScheduler } from '../../src/quota/read-scheduler.ts';
-import { graphql } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { recordStatementsWith } from '../support/statements.ts';
-import { member } from '../support/tokens.ts';
+
+const gateway = useGateway({ NOTIFICATION_RETENTION_DAYS: '0', DATABASE_TIMEOUT_MS: '60000' });
 
 test('runs reads of a key in order, with limited concurrency, and returns each result', async () => {
   const read = fc.record({ key: fc.constantFrom('a', 'b'), turns: fc.nat(5), fails: fc.boolean() });
@@ -62,44 +62,33 @@ test('sends the next long list of a caller when the first is sent, and those of 
 });
 
 test('runs at most four concurrent account reads per caller, and completes all of them', async () => {
-  const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '0', DATABASE_TIMEOUT_MS: '60000' });
   const { database } = gateway;
   const locker = new pg.Client({ connectionString: database.url });
   await locker.connect();
   try {
     await database.sql(`insert into user_revision (user_id) values ('alice')`);
-    const token = await member('alice');
     const aliases = Array.from(
       { length: 20 },
       (_, index) => `a${index}: notifications(first: 1, filter: { taskIds: ["t"] }) { totalCount }`,
     );
     await locker.query('begin; lock table notification');
-    const replies: ReturnType<typeof graphql>[] = [];
+    const replies: Promise<object>[] = [];
     const statements = await recordStatementsWith('alice', async () => {
-      replies.push(graphql(gateway, `{ ${aliases.join(' ')} }`, {}, { token }));
+      replies.push(gateway.as('alice').run(`{ ${aliases.join(' ')} }`));
       await eventually(async () => expect(await waitingSessions(database)).toBeGreaterThan(0));
       // Statements are not pipelined behind one that has taken 20 ms.
       const waitingSince = performance.now();
       await eventually(() => expect(performance.now() - waitingSince).toBeGreaterThan(20));
       // Another user's reads do not wait.
-      const { status } = await graphql(
-        gateway,
-        '{ editorAuth { needsReauth } }',
-        {},
-        { token: await member('bob') },
-      );
-      expect(status).toBe(200);
+      await gateway.as('bob').editorConnection();
     });
     expect(statements).toHaveLength(4);
     // Nor do changes of the same user.
-    const change = 'mutation { storeEditorSubscription(input: { accessToken: "a" }) { __typename } }';
-    expect((await graphql(gateway, change, {}, { token })).errors).toEqual([]);
+    await gateway.as('alice').connectEditor({ accessToken: 'a' });
     await locker.query('rollback');
-    const [reply] = await Promise.all(replies);
-    expect(reply?.errors).toEqual([]);
-    expect(Object.values(reply?.data)).toEqual(Array(20).fill({ totalCount: 0 }));
+    const [data = {}] = await Promise.all(replies);
+    expect(Object.values(data)).toEqual(Array(20).fill({ totalCount: 0 }));
   } finally {
     await locker.end();
-    await gateway.close();
   }
 });

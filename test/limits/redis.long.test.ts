@@ -1,13 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createAs } from '../support/as.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { settingsFor, startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { freePort } from '../support/servers.ts';
-import { AUDIENCE, ISSUER, jwks, member } from '../support/tokens.ts';
 import { hasRedis, startRedis, type TestRedis } from './redis.ts';
 
 const READS = 3;
@@ -17,31 +15,19 @@ const AVAILABLE = 'Redis is connected again; rate limits are shared';
 const MAX_MS = 5000;
 const REQUESTS = 50;
 
-let database: TestDatabase;
-let settings: Record<string, string>;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  settings = {
-    DATABASE_URL: database.url,
-    AUTH_JWKS: JSON.stringify(jwks),
-    AUTH_ISSUER: ISSUER,
-    AUTH_AUDIENCE: AUDIENCE,
-    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-    RATE_LIMIT_READS_PER_MINUTE: String(READS),
-    GRAPHIQL: 'false',
-  };
-});
-afterAll(() => database.drop());
+/** A gateway without Redis, whose database the others share. */
+const other = useGateway();
+const settings = { RATE_LIMIT_READS_PER_MINUTE: String(READS) };
+const startProcess = (redisUrl: string) =>
+  startGatewayProcess({ ...settingsFor(other.database), ...settings, REDIS_URL: redisUrl });
 
 type Address = { address: string };
 
-async function requestOverRest(gateway: Address, user: string) {
-  return (await rest(gateway, 'GET', '/user/workspaces', { token: await member(user) })).status;
-}
+const requestOverRest = async (gateway: Address, user: string) =>
+  (await createAs(gateway)(user).rest.get('/user/workspaces')).status;
 
-async function requestOverGraphQL(gateway: Address, user: string) {
-  return (await graphql(gateway, '{ workspaces { totalCount } }', {}, { token: await member(user) })).status;
-}
+const requestOverGraphQL = async (gateway: Address, user: string) =>
+  (await createAs(gateway)(user).graphql('{ workspaces { totalCount } }')).status;
 
 /** Sends one request more than the limit allows. */
 async function expectLimit(gateway: Address) {
@@ -64,8 +50,8 @@ describe.skipIf(!hasRedis)(
     let second: GatewayProcess;
     beforeAll(async () => {
       redis = await startRedis();
-      first = await startTestGateway({ ...settings, REDIS_URL: redis.url }, database);
-      second = await startGatewayProcess({ ...settings, REDIS_URL: redis.url });
+      first = await startTestGateway({ ...settings, REDIS_URL: redis.url }, other.database);
+      second = await startProcess(redis.url);
     });
     afterAll(async () => {
       await first.close();
@@ -87,15 +73,10 @@ describe.skipIf(!hasRedis)(
     test('two processes share one limit over REST and GraphQL', async () => {
       await waitUntilShared();
       const user = randomUUID();
-      const statuses = [
-        await requestOverRest(first, user),
-        await requestOverGraphQL(second, user),
-        await requestOverGraphQL(first, user),
-        await requestOverRest(second, user),
-        await requestOverGraphQL(second, user),
-        await requestOverRest(first, user),
-      ];
-      expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);
+      const rest = (at: Address) => requestOverRest(at, user);
+      const graphql = (at: Address) => requestOverGraphQL(at, user);
+      expect([await rest(first), await graphql(second), await graphql(first)]).toEqual([200, 200, 200]);
+      expect([await rest(second), await graphql(second), await rest(first)]).toEqual([429, 429, 429]);
     });
 
     test('while Redis is down, limits are counted in memory, and shared again after its restart', async () => {
@@ -134,11 +115,10 @@ describe.skipIf(!hasRedis)(
     });
 
     test('a process exits on SIGTERM, whether or not Redis replies', async () => {
-      const environment = { ...settings, REDIS_URL: redis.url };
       expect(await requestOverRest(second, randomUUID())).toBe(200);
       expect(await second.stop()).toMatchObject({ status: 0, stderr: '' });
 
-      second = await startGatewayProcess(environment);
+      second = await startProcess(redis.url);
       expect(await requestOverRest(second, randomUUID())).toBe(200);
       redis.suspend();
       try {
@@ -154,7 +134,7 @@ describe.skipIf(!hasRedis)(
 
 test('with an unreachable REDIS_URL the gateway starts, logs it once without the password, serves and stops', async () => {
   const url = `redis://user:pass-word@localhost:${await freePort()}`;
-  const gateway = await startGatewayProcess({ ...settings, REDIS_URL: url });
+  const gateway = await startProcess(url);
   await gateway.waitForOutput(new RegExp(UNAVAILABLE));
   await expectLimit(gateway);
   const { status, stdout, stderr } = await gateway.stop();
@@ -166,12 +146,10 @@ test('with an unreachable REDIS_URL the gateway starts, logs it once without the
 });
 
 test('with a REDIS_URL of another service the gateway starts, logs it once and serves', async () => {
-  const other = await startTestGateway({}, database);
   const url = `redis://${new URL(other.address).host}`;
-  const gateway = await startTestGateway({ ...settings, REDIS_URL: url }, database);
+  const gateway = await startTestGateway({ ...settings, REDIS_URL: url }, other.database);
   await eventually(() => expect(readRedisMessages(gateway)).toEqual([UNAVAILABLE]));
   await expectLimit(gateway);
   expect(readRedisMessages(gateway)).toEqual([UNAVAILABLE]);
   await gateway.close();
-  await other.close();
 });

@@ -10,7 +10,7 @@ import {
 import { refused } from '../support/as.ts';
 import { renewEpochOf } from '../support/database.ts';
 import { useGateway } from '../support/gateway.ts';
-import { deleteUser, publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
+import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import type { SseStream } from '../support/sse.ts';
 import { platform, signToken } from '../support/tokens.ts';
 
@@ -227,29 +227,6 @@ test.each([
   const { errors } = await as('alice').subscribe(SUBSCRIPTION, { after });
   const refusal = refused('VALIDATION_FAILED', ['after', 'must be a cursor of `accountEvents`']);
   expect(errors).toMatchObject([{ extensions: refusal }]);
-});
-
-test('a stream that is read slowly ends in the same state as the database', async () => {
-  const user = randomUUID();
-  const stream = await open(user);
-  await take(stream);
-  const ids = await Promise.all(
-    Array.from({ length: 40 }, async (_none, i) => {
-      const task = { id: `task-${i}`, projectId: 'project' };
-      const { id } = await publish(gateway, user, 'task_failed', { task });
-      if (i % 2 === 0) await resolve(gateway, user, task.id);
-      return id;
-    }),
-  );
-  const shown = new Map<string, string>();
-  let total = -1;
-  while (total !== 20 || [...shown.values()].filter((status) => status === 'RESOLVED').length < 20) {
-    const { content } = await take(stream);
-    if (content.__typename === 'NotificationCounts') total = content.total;
-    else shown.set(content.notification.id, content.notification.status);
-  }
-  expect([...shown.keys()].sort()).toEqual(ids.sort());
-  stream.close();
 });
 
 describe('the cursor', () => {

@@ -56,27 +56,6 @@ test('an event is delayed but not lost if the gateway is killed between commit a
   expect(announced.changes().filter(([user]) => user === 'killed')).toEqual([]);
 });
 
-test('subscribers of other gateways miss nothing if the announcing session is repeatedly terminated', async () => {
-  const writer = await startTestGateway({}, gateway.database);
-  const inbox = createInbox('ended');
-  await inbox.subscribe(gateway);
-  let ended = 0;
-  for (let number = 0; number < 30; number += 1) {
-    await changeNotifications(writer, 'ended', number);
-    if (number % 5 !== 2) continue;
-    const rows = await gateway.database.sql(
-      `select pg_terminate_backend(pid, 5000) from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and query like 'begin; set local%'`,
-    );
-    ended += rows.length;
-  }
-
-  expect(ended).toBeGreaterThan(3);
-  await inbox.expectToConverge(gateway.database);
-  inbox.unsubscribe();
-  await writer.close();
-});
-
 test('if announcements are not arriving, a gateway logs it once, stays ready, and delivers events by sweeping', async () => {
   // Like PgBouncer in transaction mode: `LISTEN` succeeds, but no notification arrives.
   const url = await startProxyUrl((text) => text.replace('listen account_changes', 'listen account_changed'));

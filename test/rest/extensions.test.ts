@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { acknowledge } from '../support/requests.ts';
-import { signToken } from '../support/tokens.ts';
 
 const gateway = useGateway();
 const { as } = gateway;
@@ -133,12 +132,6 @@ test.each<[what: string, body: object, location: string, message: string]>([
 
   expect(status).toBe(422);
   expect(body.errors).toMatchObject([{ location, message }]);
-});
-
-test('extensions check the scope of the token', async () => {
-  const { rest } = as(() => signToken({ sub: 'alice', scope: 'account:read' }));
-  expect((await rest.post('/user/notifications/dismiss', { ids: ['a'] })).status).toBe(403);
-  expect((await rest.get('/user/notification-counts')).status).toBe(200);
 });
 
 const unknown = (name: string, hint: string) => [

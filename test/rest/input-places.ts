@@ -22,6 +22,7 @@ export const inputPlaces = Object.entries(rootFields).flatMap(([field, { args }]
     findPlaces(type, [name]).map((place): InputPlace => ({ field, ...place })),
   ),
 );
+
 /** Formats a path as error items do. */
 export const formatPath = (path: readonly Step[]) =>
   path.reduce<string>(
