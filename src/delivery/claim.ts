@@ -8,8 +8,9 @@ import type { Delivery } from './delivery.entity.ts';
 import type { CancelReason } from './delivery.enums.ts';
 import {
   type DeliveryKeys,
-  deliveryKey,
   findUnwantedReason,
+  hasKey,
+  hasKeyOf,
   isUnfinished,
   keyProperties,
   selectWithTargets,
@@ -77,14 +78,7 @@ const lockDue = defineStatement((db, { param }: Params<{ channel: DeliveryChanne
     .skipLocked(),
 );
 
-const unnestKeys = ({ param }: Params<DeliveryKeys>) =>
-  sql.join(keyProperties.map((name) => param(name, 'text[]')));
-
-/** Returns the condition that a delivery has one of the keys. */
-const hasKey = (params: Params<DeliveryKeys>) =>
-  sql<boolean>`(${sql.join(deliveryKey.map((name) => sql.ref(name)))}) in (select * from unnest(${unnestKeys(params)}))`;
-
-const claim = defineStatement((db, params: Params<DeliveryKeys>) =>
+const claim = defineStatement((db, { param }: Params<DeliveryKeys>) =>
   db
     .updateTable('Delivery')
     .set((eb) => ({
@@ -97,26 +91,21 @@ const claim = defineStatement((db, params: Params<DeliveryKeys>) =>
       dueAt: sql`now() + make_interval(secs => ${sql.lit(LEASE_SECONDS)})`,
       updatedAt: sql`now()`,
     }))
-    .where(hasKey(params)),
+    .where(hasKey((name) => param(name, 'text[]'))),
 );
 
-const postpone = defineStatement((db, params: Params<DeliveryKeys & { seconds: readonly number[] }>) => {
-  const names = keyProperties.map((name) => sql.ref(name));
-  const later = sql<DueDelivery>`unnest(${unnestKeys(params)}, ${params.param('seconds', 'float8[]')})`;
+const postpone = defineStatement((db, { param }: Params<DeliveryKeys & { seconds: readonly number[] }>) => {
+  const arrays = [...keyProperties.map((name) => param(name, 'text[]')), param('seconds', 'float8[]')];
+  const names = sql.join([...keyProperties, 'seconds'].map((name) => sql.ref(name)));
   return db
     .updateTable('Delivery')
-    .from(later.as<'later'>(sql`later (${sql.join(names)}, seconds)`))
+    .from(sql`unnest(${sql.join(arrays)})`.as<'later'>(sql`later (${names})`))
     .set({ dueAt: sql`now() + make_interval(secs => later.seconds)` })
-    .where(
-      sql<boolean>`${sql.join(
-        keyProperties.map((name) => sql`${sql.ref(`Delivery.${name}`)} = ${sql.ref(`later.${name}`)}`),
-        sql` and `,
-      )}`,
-    );
+    .where(hasKeyOf('later'));
 });
 
 /** Reads claimed deliveries with their targets, and whether they are still wanted. */
-const readClaimed = defineStatement((db, params: Params<DeliveryKeys>) =>
+const readClaimed = defineStatement((db, { param }: Params<DeliveryKeys>) =>
   selectWithTargets(db)
     .select(claimProperties.map((name) => `Delivery.${name}` as const))
     .select([
@@ -125,7 +114,7 @@ const readClaimed = defineStatement((db, params: Params<DeliveryKeys>) =>
       'Delivery.mayBeDelivered',
       sql<boolean>`${sql.ref('Delivery.expiresAt')} <= now()`.as('isExpired'),
     ])
-    .where(hasKey(params)),
+    .where(hasKey((name) => param(name, 'text[]'))),
 );
 
 /** Reads the notifications of claimed deliveries. */

@@ -8,11 +8,14 @@ import type { Time } from '../values/time.ts';
 import {
   deliveryKey,
   findUnwantedReason,
+  hasKey,
   isUnfinished,
-  keyProperties,
   selectWithTargets,
+  toKeys,
 } from './select-deliveries.ts';
 import { type ShownDelivery, selectShown, shownProperties } from './shown-deliveries.ts';
+
+const now = sql<Time>`now()`;
 
 /** A notification by its user and ID. */
 export type NotificationKey = { userId: string; notificationId: string };
@@ -53,7 +56,7 @@ export async function readBacklog(em: EntityManager): Promise<Backlog[]> {
       ),
     ])
     .where(isUnfinished)
-    .where('firstDueAt', '<=', sql<Time>`now()`)
+    .where('firstDueAt', '<=', now)
     .groupBy('channel')
     .orderBy('channel')
     .execute();
@@ -80,9 +83,9 @@ export async function retryDeliveries(
   const failed = selectWithTargets(db)
     .select(deliveryKey)
     .where('Delivery.state', '=', sql.lit('failed' as const))
-    .where('Delivery.channel', '=', sql<DeliveryChannel>`any(${[...(channels ?? deliveryChannels)]}::text[])`)
+    .where((eb) => eb('Delivery.channel', '=', eb.fn.any(eb.val([...(channels ?? deliveryChannels)]))))
     .$if(userIds != null, (deliveries) =>
-      deliveries.where('Delivery.userId', '=', sql<string>`any(${[...(userIds ?? [])]}::text[])`),
+      deliveries.where((eb) => eb('Delivery.userId', '=', eb.fn.any(eb.val([...(userIds ?? [])])))),
     )
     .orderBy('Delivery.updatedAt')
     .orderBy(deliveryKey)
@@ -99,22 +102,18 @@ export async function retryDeliveries(
     found = await failed.offset(offset).execute();
     wanted.push(...found.filter(isWanted));
   }
-  const keys = wanted.slice(0, MAX_RETRIED);
-  const columns = keyProperties.map((name) => sql`${keys.map((key) => key[name])}::text[]`);
-  const lifetime = sql`make_interval(secs => ${LIFETIME_MS / 1000})`;
+  const keys = toKeys(wanted.slice(0, MAX_RETRIED));
   const { numUpdatedRows } = await db
     .updateTable('Delivery')
     .set({
       state: 'pending',
       isOpen: true,
-      dueAt: sql`now()`,
-      firstDueAt: sql`now()`,
-      expiresAt: sql`now() + ${lifetime}`,
-      updatedAt: sql`now()`,
+      dueAt: now,
+      firstDueAt: now,
+      expiresAt: sql`now() + make_interval(secs => ${LIFETIME_MS / 1000})`,
+      updatedAt: now,
     })
-    .where(
-      sql<boolean>`(${sql.join(deliveryKey.map((name) => sql.ref(name)))}) in (select * from unnest(${sql.join(columns)}))`,
-    )
+    .where(hasKey((name) => sql`${keys[name]}::text[]`))
     .where('Delivery.state', '=', 'failed')
     .executeTakeFirst();
   return Number(numUpdatedRows);

@@ -31,6 +31,21 @@ export function toKeys(deliveries: readonly Record<(typeof keyProperties)[number
   };
 }
 
+/** The condition that a delivery has one of several keys, given as an array of each of their columns. */
+export function hasKey(columnOf: (name: keyof DeliveryKeys) => RawBuilder<unknown>): RawBuilder<boolean> {
+  const names = sql.join(deliveryKey.map((name) => sql.ref(name)));
+  return sql`(${names}) in (select * from unnest(${sql.join(keyProperties.map(columnOf))}))`;
+}
+
+/** The condition that a delivery has the key of a row of another table. */
+export function hasKeyOf(table: string): RawBuilder<boolean> {
+  const pairs = keyProperties.map((name) => [`Delivery.${name}`, `${table}.${name}`] as const);
+  return sql`${sql.join(
+    pairs.map(([own, other]) => sql`${sql.ref(own)} = ${sql.ref(other)}`),
+    sql` and `,
+  )}`;
+}
+
 /** The channels that can find a message again whose delivery is unknown ({@link Channel.find}). */
 export const searchableChannels: readonly DeliveryChannel[] = ['chat'];
 

@@ -5,6 +5,7 @@ import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums
 import {
   deliveryKey,
   findUnwantedReason,
+  hasKeyOf,
   keyProperties,
   searchableChannels,
   selectWithTargets,
@@ -94,7 +95,6 @@ async function endDeliveries(
   const reasons = sql<{
     reason: CancelReason;
   }>`unnest(${sql.join(columns.map((values) => sql`${values}::text[]`))})`;
-  const matches = keyProperties.map((name) => sql`${ref(`Delivery.${name}`)} = ${ref(`reasons.${name}`)}`);
   await getKysely(em)
     .updateTable('Delivery')
     .from(reasons.as<'reasons'>(sql`reasons (${names}, reason)`))
@@ -110,7 +110,7 @@ async function endDeliveries(
       isOpen: sql<boolean>`${mustSearch} and reasons.reason <> 'settled'`,
       updatedAt: sql`now()`,
     })
-    .where(sql<boolean>`${sql.join(matches, sql` and `)}`)
+    .where(hasKeyOf('reasons'))
     .where('Delivery.userId', 'in', [...new Set(keys.userId)])
     .where('Delivery.isOpen', '=', sql.lit(true))
     .where(sql<boolean>`(${state} = 'pending' or reasons.reason = 'settled')`)

@@ -19,7 +19,7 @@ const findActive = defineListRead((db, { param }: ReadParams<{ users: readonly s
   db
     .selectFrom('Notification')
     .select(['userId', 'kind', (eb) => eb.fn.countAll<number>().as('count')])
-    .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
+    .where((eb) => eb('userId', '=', eb.fn.any(param('users', 'text[]'))))
     .where('status', '=', sql.lit('active' as const))
     .groupBy(['userId', 'kind']),
 );
@@ -28,7 +28,7 @@ const findOpen = defineListRead((db, { param }: ReadParams<{ users: readonly str
   db
     .selectFrom('Notification')
     .select(['userId', (eb) => eb.fn.countAll<number>().as('count')])
-    .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
+    .where((eb) => eb('userId', '=', eb.fn.any(param('users', 'text[]'))))
     .where(isOpenRequest)
     .groupBy('userId'),
 );

@@ -92,7 +92,7 @@ async function deleteInTransaction(
   await db
     .deleteFrom('Delivery')
     .where('userId', '=', userId)
-    .where('notificationId', '=', sql<string>`any(${ids})`)
+    .where((eb) => eb('notificationId', '=', eb.fn.any(eb.val(ids))))
     .execute();
   // The list has changed, and so must its entity tag.
   const { revision } = await db

@@ -130,7 +130,7 @@ const readPage = defineListRead((db, { param, has }: ReadParams<PageInput>) => {
           .where('position', '>', start)
           .where('position', '<=', scannedTo)
           .$if(has('types'), (events) =>
-            events.where('type', '=', sql<PlatformEventType>`any(${param('types', 'text[]')})`),
+            events.where((eb) => eb('type', '=', eb.fn.any(param('types', 'text[]')))),
           )
           .orderBy('position')
           .limit(param('first', 'int8'))

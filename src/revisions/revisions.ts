@@ -19,7 +19,7 @@ const find = defineListRead((db, { param }: ReadParams<{ users: readonly string[
   db
     .selectFrom('UserRevision')
     .select(['userId', 'notifications', 'workspaces', 'editorAuth', currentEpoch.as('epoch')])
-    .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+    .where((eb) => eb('userId', '=', eb.fn.any(param('users', 'text[]')))),
 );
 
 /**

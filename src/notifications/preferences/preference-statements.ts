@@ -69,6 +69,6 @@ export const findPreferences = defineRowsOfUserRead(
     db
       .selectFrom('NotificationPreference')
       .selectAll()
-      .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+      .where((eb) => eb('userId', '=', eb.fn.any(param('users', 'text[]')))),
   ),
 );
