@@ -107,16 +107,6 @@ test('a link begins with PUBLIC_URL and its path prefix', async () => {
   }
 });
 
-test.each([249, 250, 251, 600])('a page of %i records has a link to the rest', async (limit) => {
-  const user = `long ${limit}`;
-  await insertNotifications(user, limit + 2);
-  const all = numbers(...Array.from({ length: limit + 2 }, (_, index) => index + 1));
-
-  expect(await followLinks(user, `${INBOX}?limit=${limit}`)).toEqual([all.slice(0, limit), all.slice(limit)]);
-  expect(await followLinks(user, `${INBOX}?limit=${limit}&offset=2`)).toEqual([all.slice(2)]);
-  expect(await followLinks(user, `${INBOX}?limit=${limit + 2}`)).toEqual([all]);
-});
-
 test('a cursor is the same in both APIs', async () => {
   await insertNotifications('both', 3);
   const { endCursor } = (await as('both').notifications({ first: 1 })).pageInfo;
