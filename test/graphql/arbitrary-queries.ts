@@ -12,6 +12,7 @@ import {
   isObjectType,
 } from 'graphql';
 import { schema } from '../../src/schema.ts';
+import { printLiteral } from '../support/root-fields.ts';
 
 /** A query of the schema with its variables, valid or not. */
 export type ArbitraryQuery = { query: string; variables: Record<string, unknown> };
@@ -66,75 +67,37 @@ function arbitraryValue(type: GraphQLInputType): fc.Arbitrary<unknown> {
   }
 }
 
-/** Prints a value as a literal; if `nested`, lists contain a variable. */
-function printLiteral(
-  type: GraphQLInputType,
-  value: unknown,
-  variables: Variable[],
-  nested: boolean,
-): string {
-  const inner = getNullableType(type);
-  if (value === null) return 'null';
-  if (Array.isArray(value)) {
-    const items = value.map((item) =>
-      printLiteral(isListType(inner) ? inner.ofType : type, item, variables, nested),
-    );
-    if (nested && isListType(inner)) {
-      const name = variableName();
-      variables.push({ name, declaration: `$${name}: ${inner.ofType}`, value: value[0] });
-      items.push(`$${name}`);
-    }
-    return `[${items.join(', ')}]`;
-  }
-  if (typeof value === 'object') {
-    const fields = isInputObjectType(inner) ? inner.getFields() : {};
-    const members = Object.entries(value).flatMap(([name, item]) =>
-      fields[name] ? [`${name}: ${printLiteral(fields[name].type, item, variables, nested)}`] : [],
-    );
-    return `{ ${members.join(', ')} }`;
-  }
-  return isEnumType(getNamedType(type)) ? String(value) : JSON.stringify(value);
-}
+type Form = (name: string, type: GraphQLInputType, value: unknown) => Part;
+
+const asLiteral: Form = (name, type, value) => ({
+  text: `${name}: ${printLiteral(type, value)}`,
+  variables: [],
+});
+
+/** A variable of a declared type, for which the value, null or nothing is sent. */
+const asVariable =
+  (declare: (type: GraphQLInputType, literal: string) => string, sent: 'value' | 'null' | 'nothing'): Form =>
+  (argument, type, value) => {
+    const name = variableName();
+    const declaration = `$${name}: ${declare(type, printLiteral(type, value))}`;
+    const variable = { name, declaration, value: { value, null: null, nothing: undefined }[sent] };
+    return { text: `${argument}: $${name}`, variables: [variable] };
+  };
+
+const nullable = (type: GraphQLInputType) => String(getNullableType(type));
 
 /** The forms of an argument. Repeated forms are generated more often. */
-const argumentForms: ((name: string, type: GraphQLInputType, value: unknown) => Part)[] = [
-  asLiteral(false),
-  asLiteral(false),
-  asVariable((type) => String(type), true),
-  asVariable((type) => String(type), true),
-  asVariable((_type, nullable) => `${nullable}!`, true),
-  asVariable((_type, nullable) => `${nullable}!`, true),
-  asLiteral(true),
-  asVariable((_type, nullable, defaultValue) => `${nullable} = ${defaultValue}`, false),
-  asVariable((_type, nullable, defaultValue) => `${nullable} = ${defaultValue}`, null),
-  asVariable((_type, nullable) => nullable, false),
-  asVariable((_type, nullable) => nullable, null),
+const argumentForms: Form[] = [
+  asLiteral,
+  asLiteral,
+  asVariable(String, 'value'),
+  asVariable(String, 'value'),
+  asVariable((type) => `${nullable(type)}!`, 'value'),
+  asVariable((type, literal) => `${nullable(type)} = ${literal}`, 'nothing'),
+  asVariable((type, literal) => `${nullable(type)} = ${literal}`, 'null'),
+  asVariable(nullable, 'nothing'),
+  asVariable(nullable, 'null'),
 ];
-
-/** A literal; if `nested`, with variables inside. */
-function asLiteral(nested: boolean) {
-  return (name: string, type: GraphQLInputType, value: unknown): Part => {
-    const variables: Variable[] = [];
-    return { text: `${name}: ${printLiteral(type, value, variables, nested)}`, variables };
-  };
-}
-
-/** A variable of a declared type: sent with the value, as null, or omitted. */
-function asVariable(
-  declare: (type: GraphQLInputType, nullable: string, defaultValue: string) => string,
-  sent: boolean | null,
-) {
-  return (name: string, type: GraphQLInputType, value: unknown): Part => {
-    const declared = declare(type, String(getNullableType(type)), printLiteral(type, value, [], false));
-    const named = variableName();
-    const variable = {
-      name: named,
-      declaration: `$${named}: ${declared}`,
-      value: sent === null ? null : sent ? value : undefined,
-    };
-    return { text: `${name}: $${named}`, variables: [variable] };
-  };
-}
 
 function argument(name: string, type: GraphQLInputType): fc.Arbitrary<Part> {
   return fc

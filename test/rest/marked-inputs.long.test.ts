@@ -1,8 +1,7 @@
-import { type GraphQLInputType, getNamedType, isEnumType, isInputObjectType } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
 import { useGateway } from '../support/gateway.ts';
-import { buildDocument, isSubscription, rootFields } from '../support/root-fields.ts';
+import { buildDocument, isSubscription, printLiteral, rootFields } from '../support/root-fields.ts';
 import { signToken } from '../support/tokens.ts';
 import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './input-places.ts';
 
@@ -19,20 +18,6 @@ beforeAll(async () => {
   const scope = 'account:write platform:write platform:read platform:credentials';
   token = await signToken({ sub: 'alice', org_id: 'acme', scope });
 });
-
-/** Prints a JSON value as a literal of an input type. */
-function printLiteral(type: GraphQLInputType | undefined, value: unknown): string {
-  const named = type && getNamedType(type);
-  if (Array.isArray(value)) return `[${value.map((item) => printLiteral(type, item)).join(', ')}]`;
-  if (typeof value === 'object' && value !== null) {
-    const fields = isInputObjectType(named) ? named.getFields() : {};
-    const members = Object.entries(value).map(
-      ([name, item]) => `${name}: ${printLiteral(fields[name]?.type, item)}`,
-    );
-    return `{ ${members.join(', ')} }`;
-  }
-  return typeof value === 'string' && isEnumType(named) ? value : JSON.stringify(value);
-}
 
 /** Builds a document that calls a root field, with declarations of variables. */
 function build(field: string, declared: string, bound: string): string {

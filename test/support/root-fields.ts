@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type GraphQLField, getNamedType, isCompositeType } from 'graphql';
+import {
+  type GraphQLField,
+  type GraphQLInputType,
+  getNamedType,
+  isCompositeType,
+  isEnumType,
+  isInputObjectType,
+} from 'graphql';
 import { formatEventCursor } from '../../src/revisions/event-cursor.ts';
 import { schema } from '../../src/schema.ts';
 import { notification, workspaceInput } from './records.ts';
@@ -85,4 +92,18 @@ export function buildDocument(name: string, given: Arguments): string {
   const selection = isCompositeType(getNamedType(field.type)) ? '{ __typename }' : '';
   const keyword = name in mutations ? 'mutation' : isSubscription(name) ? 'subscription' : 'query';
   return `${keyword} ${variables && `(${variables})`} { ${field.name} ${bound && `(${bound})`} ${selection} }`;
+}
+
+/** Prints a JSON value as a literal of an input type. */
+export function printLiteral(type: GraphQLInputType | undefined, value: unknown): string {
+  const named = type && getNamedType(type);
+  if (Array.isArray(value)) return `[${value.map((item) => printLiteral(type, item)).join(', ')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const fields = isInputObjectType(named) ? named.getFields() : {};
+    const members = Object.entries(value).map(
+      ([name, item]) => `${name}: ${printLiteral(fields[name]?.type, item)}`,
+    );
+    return `{ ${members.join(', ')} }`;
+  }
+  return typeof value === 'string' && isEnumType(named) ? value : JSON.stringify(value);
 }
