@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeCursor } from '../../src/values/cursor.ts';
 import { refused } from '../support/as.ts';
+import { insertNotifications } from '../support/bulk-records.ts';
 import { addTargets, putContact, unreachableProviders } from '../support/delivery.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
@@ -39,15 +40,14 @@ const toKey = ({ userId, id, notificationId }: Record<string, unknown>) =>
 const age = (where: string, interval: string) =>
   gateway.database.sql(`update notification set created_at = now() - interval '${interval}' where ${where}`);
 
-/** Inserts active notifications of which each is a millisecond older than the one before. */
-const insert = (columns: Record<'user' | 'kind' | 'project', string>, count: number) =>
-  gateway.database.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
-                               occurred_at, created_at, updated_at)
-     select ${columns.user}, 'n-' || n, n, ${columns.kind}, 'active', 't-' || n, ${columns.project}, 'T', '{}', 'none',
-            now(), now() - n * interval '1 ms', now()
-       from generate_series(1, ${count}) n`,
-  );
+/** Inserts active notifications of different tasks, each a millisecond older than the one before. */
+const insert = (user: string, count: number, columns: Record<string, string>) =>
+  insertNotifications(gateway.database, user, count, {
+    status: `'active'`,
+    task_id: `'t-' || n`,
+    created_at: `now() - n * interval '1 ms'`,
+    ...columns,
+  });
 
 describe('notifications', () => {
   beforeAll(async () => {
@@ -118,7 +118,7 @@ describe('notifications', () => {
   });
 
   test('counts at most 10,000', async () => {
-    await insert({ user: `'n-many'`, kind: `'task_response_ready'`, project: `'p-many'` }, 10_001);
+    await insert('n-many', 10_001, { kind: `'task_response_ready'`, project_id: `'p-many'` });
     for (const filter of ['kinds: [TASK_RESPONSE_READY]', 'userIds: ["n-many"]', 'projectIds: ["p-many"]']) {
       expect(await list('notifications', `{ ${filter} }`, 'totalCount')).toEqual({ totalCount: 10_000 });
     }
@@ -126,9 +126,11 @@ describe('notifications', () => {
   });
 
   test('a page that ends because few records match continues', async () => {
-    const kind = `case n % 3 when 0 then 'task_failed' else 'plan_requested' end`;
-    const project = `case n % 1000 when 0 then 'p-few' else 'p' end`;
-    await insert({ user: `'n-few-' || n % 7`, kind, project }, 6000);
+    await insert('n-few-', 6000, {
+      user_id: '$1::text || n % 7',
+      kind: `case n % 3 when 0 then 'task_failed' else 'plan_requested' end`,
+      project_id: `case n % 1000 when 0 then 'p-few' else 'p' end`,
+    });
     const filter = '{ projectIds: ["p-few"] }';
     const { nodes, pageInfo } = await list(
       'notifications',

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { NotificationFilter } from '../../clients/typescript/src/generated/types.ts';
+import { insertNotifications } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { publish, resolve } from '../support/records.ts';
@@ -27,18 +28,15 @@ const fill = async (user: string, ids: readonly string[]) => {
   for (const id of ids) await publish(gateway, user, 'task_failed', { id });
 };
 
-/** Inserts many notifications without the gateway. */
-async function storeMany(userId: string, count: number) {
-  await gateway.database.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               occurred_at, created_at, updated_at)
-     select $1, 'n-' || n, n, 'task_failed', 'active', 'task-' || n, 'p', 'A title',
-            '{"taskStatus":"errored","message":null,"messageLabel":null,"messageTimestamp":null}',
-            now(), now() + n * interval '1 s', now()
-       from generate_series(1, $2::int) n`,
-    [userId, count],
-  );
-}
+/** Inserts many notifications without the gateway. The last one is the newest. */
+const storeMany = (userId: string, count: number) =>
+  insertNotifications(gateway.database, userId, count, {
+    kind: `'task_failed'`,
+    task_id: `'task-' || n`,
+    status: `'active'`,
+    payload: `'{"taskStatus":"errored","message":null,"messageLabel":null,"messageTimestamp":null}'`,
+    created_at: `now() + n * interval '1 s'`,
+  });
 
 test('users see only their own notifications, and an empty list if they have none', async () => {
   await fill('mine', ['of mine']);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { refused } from '../support/as.ts';
+import { insertNotifications } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { publish, readStatuses, resolve } from '../support/records.ts';
@@ -88,13 +89,12 @@ test('a dismissal by filter leaves open requests, unless it includes them', asyn
 
 test('restores any number once, and other changes of the user do not wait for all of them', async () => {
   const number = 5000;
-  await gateway.database.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               request_state, occurred_at, created_at, updated_at)
-     select 'many', 'n-' || n, n, 'task_failed', 'active', 'task-' || n, 'p', 'A title', '{"taskStatus":"errored"}',
-            'none', now(), now(), now() from generate_series(1, $1::int) n`,
-    [number],
-  );
+  await insertNotifications(gateway.database, 'many', number, {
+    kind: `'task_failed'`,
+    status: `'active'`,
+    task_id: `'task-' || n`,
+    payload: `'{"taskStatus":"errored"}'`,
+  });
   await gateway.database.sql(`insert into user_revision (user_id, notifications) values ('many', $1)`, [
     number,
   ]);

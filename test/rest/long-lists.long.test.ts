@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { beforeAll, expect, test } from 'vitest';
 import { parsePosition } from '../../src/values/cursor.ts';
+import { insertNotifications } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { member } from '../support/tokens.ts';
 
@@ -11,8 +12,8 @@ const gateway = useGateway({ DATABASE_TIMEOUT_MS: '1000', RATE_LIMIT_READS_PER_M
 const limited = useGateway({ RATE_LIMIT_READS_PER_MINUTE: '1' }, gateway);
 const alice = gateway.as('alice');
 beforeAll(async () => {
-  await insertNotifications('alice', sizes);
-  await insertNotifications('carol', Array(2200).fill(10));
+  await insert('alice', sizes);
+  await insert('carol', Array(2200).fill(10));
 });
 
 /** Sizes of texts, in the order of the list: small ones, some of the largest, and some of earlier versions. */
@@ -20,20 +21,17 @@ const sizes = Array.from({ length: 700 }, (_, index) =>
   index % 97 === 3 ? 250_000 : index % 13 === 0 ? 65_000 : index,
 );
 
-async function insertNotifications(user: string, sizes: readonly number[]): Promise<void> {
-  await gateway.database.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               request_state, occurred_at, created_at, updated_at)
-     select $1, 'n-' || n, n, 'plan_requested', 'active', 'task-' || n, 'p', 'A title',
-            json_build_object('toolId', 't', 'input', json_build_object('summary', n::text, 'plan', repeat('x', size))),
-            'open', now(), now() - n * interval '1 min', now()
-       from unnest($2::int[]) with ordinality as given (size, n)`,
-    [user, sizes],
-  );
-  await gateway.database.sql(`insert into user_revision (user_id, notifications) values ($1, $2)`, [
-    user,
-    sizes.length,
-  ]);
+/** Inserts notifications whose texts have these sizes. */
+async function insert(user: string, sizes: readonly number[]): Promise<void> {
+  const input = `json_build_object('summary', n::text, 'plan', repeat('x', ('{${sizes}}'::int[])[n]))`;
+  await insertNotifications(gateway.database, user, sizes.length, {
+    status: `'active'`,
+    task_id: `'task-' || n`,
+    payload: `json_build_object('toolId', 't', 'input', ${input})`,
+    request_state: `'open'`,
+  });
+  const revision = 'insert into user_revision (user_id, notifications) values ($1, $2)';
+  await gateway.database.sql(revision, [user, sizes.length]);
 }
 
 type Listed = { id: string; payload: { plan: string; input: { plan: string } } };
@@ -91,7 +89,7 @@ test('a filtered REST list is complete', async () => {
 });
 
 test('a whole list whose filter matches few records is complete, and no statement reads the whole list', async () => {
-  await insertNotifications('dave', Array(25_000).fill(10));
+  await insert('dave', Array(25_000).fill(10));
   await gateway.database.sql(
     `update notification set status = 'dismissed' where user_id = 'dave' and id in ('n-9', 'n-10000', 'n-10001', 'n-24999')`,
   );

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { encodeCursor, formatPosition } from '../../src/values/cursor.ts';
 import { toTime } from '../../src/values/time.ts';
+import { insertNotifications } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 
@@ -14,17 +15,13 @@ const published = useGateway({ PUBLIC_URL: `${PREFIX}/` }, gateway);
 const { as } = gateway;
 
 /** Inserts notifications, of which every second one has the kind task_failed. The newest has the number 1. */
-async function insertNotifications(user: string, count: number) {
-  await gateway.database.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               request_state, occurred_at, created_at, updated_at)
-     select $1, 'n-' || n, n, case when n % 2 = 0 then 'task_failed' else 'task_response_ready' end, 'active', 'task-' || n, 'p',
-            'A title', '{"taskStatus":"errored","message":null,"messageLabel":null,"messageTimestamp":null}',
-            'none', now(), now() - n * interval '1 s', now()
-       from generate_series(1, $2::int) n`,
-    [user, count],
-  );
-}
+const insert = (user: string, count: number) =>
+  insertNotifications(gateway.database, user, count, {
+    kind: `case when n % 2 = 0 then 'task_failed' else 'task_response_ready' end`,
+    status: `'active'`,
+    task_id: `'task-' || n`,
+    payload: `'{"taskStatus":"errored","message":null,"messageLabel":null,"messageTimestamp":null}'`,
+  });
 
 async function putSome(user: string, count: number): Promise<string[]> {
   const inputs = Array.from({ length: count }, (_, n) =>
@@ -57,7 +54,7 @@ const numbers = (...list: number[]) => list.map((n) => `n-${n}`);
 
 test.each([INBOX, WORKSPACES])('the links of %s lead to every record once', async (path) => {
   const user = `links ${path}`;
-  await insertNotifications(user, 5);
+  await insert(user, 5);
   const workspaces = await putSome(user, 5);
   const all = path === INBOX ? numbers(1, 2, 3, 4, 5) : workspaces;
 
@@ -70,7 +67,7 @@ test.each([INBOX, WORKSPACES])('the links of %s lead to every record once', asyn
 });
 
 test('links skip no record when earlier ones leave the filter, as offset does', async () => {
-  for (const user of ['by link', 'by offset']) await insertNotifications(user, 6);
+  for (const user of ['by link', 'by offset']) await insert(user, 6);
   const dismissAll = (user: string) => (ids: string[]) => as(user).dismissAll({ ids });
   const path = `${INBOX}?status=active&limit=2`;
 
@@ -82,7 +79,7 @@ test('links skip no record when earlier ones leave the filter, as offset does', 
 });
 
 test('a link keeps the filters and the limit, and replaces offset by after', async () => {
-  await insertNotifications('filters', 9);
+  await insert('filters', 9);
   const path = `${INBOX}?kind=task_failed&status=active&status=resolved&limit=1&offset=1`;
 
   const { ids, next = '' } = await get('filters', path);
@@ -108,7 +105,7 @@ test('a link begins with PUBLIC_URL and its path prefix', async () => {
 });
 
 test('a cursor is the same in both APIs', async () => {
-  await insertNotifications('both', 3);
+  await insert('both', 3);
   const { endCursor } = (await as('both').notifications({ first: 1 })).pageInfo;
   const { ids, next } = await get('both', `${INBOX}?after=${endCursor}&limit=1`);
   expect([ids, next?.includes(`${endCursor}`)]).toEqual([numbers(2), false]);

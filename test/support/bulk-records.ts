@@ -17,18 +17,35 @@ export async function fillTables(
   await sql('vacuum analyze');
 }
 
-/** Inserts dismissed notifications of one kind for a user. */
+/**
+ * Inserts notifications of a user: dismissed plans of one task, each a minute older than the one before. `columns` are
+ * SQL expressions of other values, in which `n` is the number of the notification, from 1.
+ */
 export async function insertNotifications(
   { sql }: TestDatabase,
   user: string,
   number: number,
+  columns: Record<string, string> = {},
 ): Promise<void> {
+  const values = {
+    user_id: '$1::text',
+    id: `'n-' || n`,
+    revision: 'n',
+    kind: `'plan_requested'`,
+    status: `'dismissed'`,
+    task_id: `'task'`,
+    project_id: `'p'`,
+    title: `'A title'`,
+    payload: `'{"toolId":"t"}'`,
+    request_state: `'none'`,
+    occurred_at: 'now()',
+    created_at: `now() - n * interval '1 min'`,
+    updated_at: 'now()',
+    ...columns,
+  };
   await sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               request_state, occurred_at, created_at, updated_at)
-     select $1, 'n-' || n, n, 'plan_requested', 'dismissed', 'task', 'p', 'A title', '{"toolId":"t"}',
-            'none', now(), now() - n * interval '1 min', now()
-       from generate_series(1, $2::int) n`,
+    `insert into notification (${Object.keys(values).join()})
+     select ${Object.values(values).join()} from generate_series(1, $2::int) n`,
     [user, number],
   );
 }
