@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { inject } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 
@@ -32,6 +32,21 @@ export async function openTestDatabase(poolSize: number) {
     await database.drop();
   };
   return { database, opened, locker, close };
+}
+
+/**
+ * Opens a session until the end of the test, and begins a transaction with a statement, such as one that takes locks.
+ */
+export async function beginTransaction(
+  { url }: Pick<TestDatabase, 'url'>,
+  statement: string,
+): Promise<pg.Client> {
+  const session = new pg.Client({ connectionString: url });
+  await session.connect();
+  onTestFinished(() => session.end());
+  await session.query('begin');
+  await session.query(statement);
+  return session;
 }
 
 /** Renews the epoch of a database, as the command does. */
