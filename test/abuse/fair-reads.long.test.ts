@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { setInterval } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
+import { fillTables, insertRecords } from '../support/bulk-records.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
@@ -15,8 +15,8 @@ let gateway: GatewayProcess;
 beforeAll(async () => {
   database = await createTestDatabase();
   await fillTables(database, ['notification', 'workspace'], async () => {
-    await insertNotifications(database, 'mallory', 40_000);
-    await insertWorkspaces(database, 'mallory', 4_000);
+    await insertRecords(database, 'notification', 40_000, { user_id: "'mallory'" });
+    await insertRecords(database, 'workspace', 4_000, { user_id: "'mallory'" });
   });
   gateway = await startGatewayProcess({ ...settingsFor(database), LOG_LEVEL: 'warn' });
 });

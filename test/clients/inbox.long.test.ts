@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { GatewayError, type Loadable } from '../../clients/typescript/src/index.ts';
-import { insertWorkspaces } from '../support/bulk-records.ts';
+import { insertRecords } from '../support/bulk-records.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { dismiss as dismissElsewhere } from '../support/inbox.ts';
@@ -89,7 +89,7 @@ test('shows pages, and what is new on top of them', async () => {
 });
 
 test('a list longer than a page of the gateway does not become shorter when it is loaded again', async () => {
-  await insertWorkspaces(gateway.database, 'long-list', 250);
+  await insertRecords(gateway.database, 'workspace', 250, { user_id: "'long-list'" });
   const list = open('long-list', { pageSize: 100 }).workspaces();
   const read = watch(list);
   await eventually(() => expect(read().data?.workspaces).toHaveLength(100));

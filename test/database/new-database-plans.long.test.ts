@@ -1,15 +1,13 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openPipelinedPool, preparedPoolOptions } from '../../src/database/pool.ts';
-import { graphql, rest } from '../support/client.ts';
+import { insertRecords } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
-import { dismiss } from '../support/inbox.ts';
+import { dismiss, subscribeToNotifications } from '../support/inbox.ts';
 import { countPages, explainAfter, explainAll, listIndexes } from '../support/plans.ts';
-import { asMember, publish, resolve } from '../support/records.ts';
+import { asMember, asPlatform, publish, resolve } from '../support/records.ts';
 import { acknowledge, answer, answers } from '../support/requests.ts';
-import { openStream } from '../support/sse.ts';
 import { recordStatements } from '../support/statements.ts';
-import { member, platform } from '../support/tokens.ts';
 
 /*
  * PostgreSQL analyzes the tables of a new database after a minute. Until then, it plans by guesses. For one user, no
@@ -29,29 +27,22 @@ const gateway = useGateway();
 async function fill(): Promise<void> {
   // Otherwise the statement that publishes would find its notification stored, and do nothing.
   await gateway.database.sql('delete from notification');
-  await gateway.database.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, request_state,
-                               occurred_at, created_at, updated_at)
-     select 'user-' || n % 2000, 'n-' || n, 10 + n, 'task_failed', 'active', 'task-' || n, 'p', 'A title',
-            '{"taskStatus":"errored"}', case n % 3 when 0 then 'open' else 'none' end, now(),
-            now() - n * interval '1 s', now()
-       from generate_series(1, $1::int) n`,
-    [MANY],
-  );
-  await gateway.database.sql(
-    `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
-                            keep_active, created_at, updated_at)
-     select 'user-' || n % 2000, gen_random_uuid(), n, 'p', 'running', 'shared', 1, 1, 1, false,
-            now() - n * interval '1 s', now()
-       from generate_series(1, $1::int) n`,
-    [MANY],
-  );
+  const user_id = "'user-' || n % 2000";
+  const created_at = "now() - n * interval '1 s'";
+  await insertRecords(gateway.database, 'notification', MANY, {
+    user_id,
+    created_at,
+    revision: '10 + n',
+    kind: "'task_failed'",
+    status: "'active'",
+    task_id: "'task-' || n",
+    request_state: "case n % 3 when 0 then 'open' else 'none' end",
+  });
+  await insertRecords(gateway.database, 'workspace', MANY, { user_id, created_at, status: "'running'" });
 }
 
 async function publishAndReceive(): Promise<void> {
-  const query =
-    'subscription { notificationEvents { counts { total } notification { ... on UserNotification { title } } } }';
-  const stream = await openStream(gateway, query, {}, { token: await member(user) });
+  const stream = await subscribeToNotifications(gateway, user);
   await publish(gateway, user);
   await stream.take();
   stream.close();
@@ -61,7 +52,7 @@ async function settle(): Promise<void> {
   const { id } = await publish(gateway, user);
   await dismiss(gateway, user, [id]);
   await gateway.as(user).restore({ id });
-  await asMember(gateway, user, `mutation { dismissNotification(input: { id: "${id}" }) { __typename } }`);
+  await gateway.as(user).dismiss({ id });
   await answer(gateway, user, { id, ...answers.approve });
   await acknowledge(gateway, user, id);
   await resolve(gateway, user, 'task-3');
@@ -84,24 +75,19 @@ async function list(): Promise<void> {
   };
   for (const [field, each] of Object.entries(filters)) {
     for (const filter of each) {
-      for (const page of ['first: 5', 'last: 5'])
-        await asMember(
-          gateway,
-          user,
-          `{ ${field}(${page}, filter: { ${filter} }) { totalCount edges { cursor } } }`,
-        );
+      for (const page of ['first: 5', 'last: 5']) {
+        const list = `${field}(${page}, filter: { ${filter} }) { totalCount edges { cursor } }`;
+        await asMember(gateway, user, `{ ${list} }`);
+      }
     }
   }
-  const lists =
-    'notifications(first: 5, filter: { kinds: TASK_FAILED }) { totalCount nodes { __typename } } workspaces(first: 5, filter: { statuses: RUNNING }) { totalCount nodes { id } }';
-  const users = `{ platform { users(first: 5) { nodes { ${lists} } } } }`;
-  expect((await graphql(gateway, users, {}, { token: await platform() })).errors).toEqual([]);
-  for (const path of [
-    '/user/notifications',
-    '/user/notifications?limit=5&offset=5&status=active',
-    '/user/workspaces',
-  ])
-    await rest(gateway, 'GET', path, { token: await member(user) });
+  const users = `{ platform { users(first: 5) { nodes {
+    notifications(first: 5, filter: { kinds: TASK_FAILED }) { totalCount nodes { __typename } }
+    workspaces(first: 5, filter: { statuses: RUNNING }) { totalCount nodes { id } }
+  } } } }`;
+  await asPlatform(gateway, users);
+  for (const search of ['notifications', 'notifications?limit=5&offset=5&status=active', 'workspaces'])
+    await gateway.as(user).rest.get(`/user/${search}`);
 }
 
 test('publishing, settling, events, lists and counts read few pages of tables that were not analyzed', async () => {

@@ -1,21 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database } from '../../src/database/database.ts';
 import { notificationList } from '../../src/notifications/notifications.ts';
 import { workspaceList } from '../../src/workspaces/workspaces.ts';
-import { insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
-import { openTestDatabase, type TestDatabase } from '../support/database.ts';
+import { insertRecords } from '../support/bulk-records.ts';
+import { openTestDatabase } from '../support/database.ts';
 
-let database: TestDatabase;
-let opened: Database;
-let close: () => Promise<void>;
+const { database, opened, close } = await openTestDatabase(2);
 beforeAll(async () => {
-  ({ database, opened, close } = await openTestDatabase(2));
-  await insertNotifications(database, 'alice', 1000);
-  await insertWorkspaces(database, 'alice', 1000);
+  await insertRecords(database, 'notification', 1000, { user_id: "'alice'" });
+  await insertRecords(database, 'workspace', 1000, { user_id: "'alice'" });
   // Without statistics, PostgreSQL expects so few records that a plan for the values is no cheaper.
   await database.sql('analyze notification, workspace');
 });
-afterAll(() => close());
+afterAll(close);
 
 const page = { limit: 2 };
 

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { preparedPoolOptions } from '../../src/database/pool.ts';
 import { SCAN_LIMIT } from '../../src/graphql/page-arguments.ts';
 import { encodeCursor } from '../../src/values/cursor.ts';
-import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
-import { graphql, rest } from '../support/client.ts';
+import type { Who } from '../support/as.ts';
+import { fillTables, insertRecords } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { countScanned, explainAll, listIndexes } from '../support/plans.ts';
-import { asMember, asPlatform, payloads, publish } from '../support/records.ts';
+import { asMember, notification, publish } from '../support/records.ts';
 import { acknowledge, answer, answers, awaitRequest } from '../support/requests.ts';
 import { recordStatements } from '../support/statements.ts';
-import { member, platform, signTaskToken, signToken } from '../support/tokens.ts';
+import { platform, signTaskToken, signToken } from '../support/tokens.ts';
 
 /*
  * The cost of a page has a limit, which depends neither on the size of the table nor on the user's other records. The
@@ -27,28 +27,24 @@ let client: pg.Client;
 beforeAll(async () => {
   const { database } = gateway;
   await fillTables(database, ['notification', 'workspace'], async () => {
-    await database.sql(
-      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                                 request_state, occurred_at, created_at, updated_at)
-       select 'user-' || n % 4, 'n-' || n, n,
-              (array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1],
-              (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
-              'task-' || case n / 4 % 3 when 0 then n else n / 480 end, 'p-' || n / 480 % 5, 'A title',
-              '{"taskStatus":"errored"}', case n % 48 when 0 then 'open' when 3 then 'open' else 'none' end, now(),
-              now() - n * interval '1 min', now()
-         from generate_series(1, 8000) n`,
-    );
-    await database.sql(
-      `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
-                              keep_active, created_at, updated_at)
-       select 'user-' || n % 4, gen_random_uuid(), n, 'p-' || n / 4 % 5,
-              (array['creating', 'starting', 'running', 'stopping', 'stopped', 'error'])[n / 4 % 6 + 1],
-              'shared', 1, 1, 1, false, now() - n * interval '1 min', now()
-         from generate_series(1, 8000) n`,
-    );
+    await insertRecords(database, 'notification', 8000, {
+      user_id: "'user-' || n % 4",
+      kind: "(array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1]",
+      status: "(array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1]",
+      task_id: "'task-' || case n / 4 % 3 when 0 then n else n / 480 end",
+      project_id: "'p-' || n / 480 % 5",
+      payload: `'{"taskStatus":"errored"}'`,
+      request_state: "case n % 48 when 0 then 'open' when 3 then 'open' else 'none' end",
+    });
+    const statuses = "array['creating', 'starting', 'running', 'stopping', 'stopped', 'error']";
+    await insertRecords(database, 'workspace', 8000, {
+      user_id: "'user-' || n % 4",
+      project_id: "'p-' || n / 4 % 5",
+      status: `(${statuses})[n / 4 % 6 + 1]`,
+    });
     await Promise.all([
-      insertNotifications(database, 'heavy-user', MANY),
-      insertWorkspaces(database, 'heavy-user', MANY),
+      insertRecords(database, 'notification', MANY, { user_id: "'heavy-user'" }),
+      insertRecords(database, 'workspace', MANY, { user_id: "'heavy-user'" }),
       database.sql(
         `insert into user_revision (user_id, notifications, workspaces)
          select 'user-' || n, $1::int, $1::int from generate_series(0, 7999) n
@@ -213,93 +209,75 @@ test.each([
   'kind=task_failed&kind=task_response_ready&status=active&status=resolved',
 ])("GET /user/notifications?%s scans no more than the user's records", async (search) => {
   for (const user of ['user-3', 'heavy-user']) {
-    const token = await member(user);
     const all = await countRange('notifications', user, '');
     for (const page of ['limit=5', 'limit=3&offset=2', '']) {
-      const get = () => rest(gateway, 'GET', `/user/notifications?${search}&${page}`, { token });
+      const get = () => gateway.as(user).rest.get(`/user/notifications?${search}&${page}`);
       expect(await measureCost('notification', get), `${user} ${page}`).toBeLessThanOrEqual(all);
     }
   }
 });
 
-test.each(['limit=5', 'limit=3&offset=2'])(
-  'GET /user/notifications?status=active&%s scans only the records up to the end of the page',
-  async (page) => {
+test.each(['notifications?status=active', 'notifications?', 'workspaces?'])(
+  'GET /user/%s with a limit and an offset scans only the records up to the end of the page',
+  async (search) => {
     for (const user of ['user-3', 'heavy-user']) {
-      const token = await member(user);
-      const get = () => rest(gateway, 'GET', `/user/notifications?status=active&${page}`, { token });
-      expect(await measureCost('notification', get), user).toBeLessThanOrEqual(PAGE);
+      for (const page of ['limit=5', 'limit=3&offset=2']) {
+        const get = () => gateway.as(user).rest.get(`/user/${search}&${page}`);
+        const table = search.startsWith('n') ? 'notification' : 'workspace';
+        expect(await measureCost(table, get), `${user} ${page}`).toBeLessThanOrEqual(PAGE);
+      }
     }
   },
 );
 
-test.each(['notification', 'workspace'])('reads %ss by limit and offset in index order', async (table) => {
-  const token = await member('heavy-user');
-  for (const page of ['limit=5', 'limit=3&offset=2']) {
-    const get = () => rest(gateway, 'GET', `/user/${table}s?${page}`, { token });
-    expect(await measureCost(table, get), page).toBeLessThanOrEqual(PAGE);
-  }
-});
-
 test('a page of users by prefix scans only the users of the page', async () => {
-  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const dashboard = gateway.as(() => signToken({ sub: 'dashboard', scope: 'platform:read' }));
   const after = encodeCursor(['user-55']);
   for (const args of ['', 'prefix: "user-5"', `prefix: "user-5", after: "${after}"`, 'prefix: "x"']) {
     const query = `{ platform { users(first: 5, ${args}) { nodes { id } } } }`;
-    const cost = await measureCost('user_revision', () => graphql(gateway, query, {}, { token }));
+    const cost = await measureCost('user_revision', () => dashboard.graphql(query));
     expect(cost, args).toBeLessThanOrEqual(PAGE);
   }
 });
 
 describe('of a notification whose task had many others', () => {
   const user = 'heavy-user';
+  const { as } = gateway;
   const task = { id: 'task', projectId: 'p' };
-  const payload = payloads.plan_requested;
-  let open: string;
-  let dismissed: string;
-  let undoToken: string;
-  let answered: string;
+  let [open, dismissed, answered]: string[] = [];
+  let undoToken: unknown;
   let undo: () => Promise<void>;
   beforeAll(async () => {
     ({ id: answered } = await publish(gateway, user, 'question_requested', { task }));
     await answer(gateway, user, { id: answered, ...answers.first });
     ({ id: dismissed } = await publish(gateway, user, 'task_failed', { task }));
-    const dismissal = `mutation { dismissNotifications(input: { ids: ["${dismissed}"] }) { undoToken } }`;
-    ({ undoToken } = (await asMember(gateway, user, dismissal)).dismissNotifications);
+    ({ undoToken } = await as(user).dismissAll({ ids: [dismissed] }));
     ({ id: open } = await publish(gateway, user, 'plan_requested', { task }));
     undo = await saveNotifications(user);
   });
 
-  const change = (mutation: string) => read(user, `mutation { ${mutation} { __typename } }`)();
-  const resolve = (selection: string) =>
-    asPlatform(
-      gateway,
-      `mutation { resolveNotifications(input: { userId: "${user}", ${selection}, reason: ANSWERED_ELSEWHERE })
-        { __typename } }`,
-    );
-  const supersede = async (token: Promise<string>, id: string) => {
-    const mutation =
-      'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }';
-    const input = { userId: user, id, task, title: 'T', payload };
-    const { data, text } = await graphql(gateway, mutation, { input }, { token: await token });
-    expect(data?.publishNotification, text).toEqual({ created: true });
-  };
+  const resolve = (given: object) =>
+    as(platform).resolve({ userId: user, reason: 'ANSWERED_ELSEWHERE', ...given });
+  const supersede = async (by: Who, id: string) =>
+    expect(await as(by).publish(notification(user, 'plan_requested', { id, task }))).toMatchObject({
+      created: true,
+    });
 
   test.each<[what: string, work: () => Promise<unknown>]>([
     ['finding', () => read(user, `{ notification(id: "${open}") { __typename } }`)()],
-    ['dismissing', () => change(`dismissNotification(input: { id: "${open}" })`)],
-    ['dismissing by IDs', () => change(`dismissNotifications(input: { ids: ["${open}"] })`)],
-    ['restoring', () => change(`restoreNotification(input: { id: "${dismissed}" })`)],
-    ['restoring IDs', () => change(`restoreNotifications(input: { ids: ["${dismissed}"] })`)],
-    ['undoing', () => change(`restoreNotifications(input: { undoToken: "${undoToken}" })`)],
+    ['dismissing', () => as(user).dismiss({ id: open })],
+    ['dismissing by IDs', () => as(user).dismissAll({ ids: [open] })],
+    ['restoring', () => as(user).restore({ id: dismissed })],
+    ['restoring IDs', () => as(user).restoreAll({ ids: [dismissed] })],
+    ['undoing', () => as(user).restoreAll({ undoToken })],
     ['answering', () => answer(gateway, user, { id: open, ...answers.approve })],
-    ['awaiting', () => awaitRequest(gateway, user, open, 0)],
-    ['acknowledging', () => acknowledge(gateway, user, answered)],
-    ['resolving a task', () => resolve('taskId: "task"')],
-    ['resolving a tool', () => resolve('taskId: "task", toolId: "tool-1"')],
-    ['resolving IDs', () => resolve(`ids: ["${open}"]`)],
-    ['superseding', () => supersede(platform(), 'next')],
-    ['superseding as a task', () => supersede(signTaskToken(user, 'task'), 'task:next')],
+    ['awaiting', () => awaitRequest(gateway, user, String(open), 0)],
+    ['acknowledging', () => acknowledge(gateway, user, String(answered))],
+    ['resolving a task', () => resolve({ taskId: 'task' })],
+    ['resolving a tool', () => resolve({ taskId: 'task', toolId: 'tool-1' })],
+    ['resolving IDs', () => resolve({ ids: [open] })],
+    ['superseding', () => supersede(platform, 'next')],
+    ['superseding as a task', () => supersede(() => signTaskToken(user, 'task'), 'task:next')],
   ])('%s scans a limited number of records', async (_what, work) => {
     expect(await measureCost('notification', work, undo)).toBeLessThanOrEqual(2 * PAGE);
   });

@@ -1,12 +1,15 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
-import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { rotateKeys } from '../../src/encryption/rotate-keys.ts';
 import { createLog } from '../../src/log.ts';
 import { countRecords, findRest, startCounting } from '../../src/statistics/count.ts';
-import { rest } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
+import {
+  beginTransaction,
+  createTestDatabase,
+  type TestDatabase,
+  waitingSessions,
+} from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import {
@@ -19,66 +22,70 @@ import {
 } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
 import { updateStatistics } from '../support/statistics.ts';
-import { member } from '../support/tokens.ts';
+import { platform } from '../support/tokens.ts';
 
 /* Statistics cover all users, so each test has its own database. */
 
-let empty: TestGateway;
-let filled: TestGateway;
-beforeAll(async () => {
-  empty = await startTestGateway();
-  filled = await startTestGateway();
-});
-afterAll(async () => {
-  await empty.close();
-  await filled.close();
+async function start(settings: Record<string, string> = {}, shared?: TestDatabase): Promise<TestGateway> {
+  const gateway = await startTestGateway(settings, shared);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+const read = async (gateway: TestGateway) => {
+  const all = `{ platform { statistics { asOf
+    notifications { kind status count } workspaces { status count } editorCredentials { state count }
+  } } }`;
+  return (await asPlatform(gateway, all)).platform.statistics;
+};
+
+/** Returns the numbers of connected and unreadable credentials, and of those that need re-authentication. */
+const readCredentials = async (gateway: TestGateway) =>
+  Object.fromEntries(
+    (await read(gateway)).editorCredentials.map(({ state, count }: { state: string; count: number }) => [
+      state,
+      count,
+    ]),
+  );
+const credentials = (CONNECTED: number, NEEDS_REAUTH: number, UNREADABLE: number) => ({
+  CONNECTED,
+  NEEDS_REAUTH,
+  UNREADABLE,
 });
 
-const all = `{ platform { statistics {
-  notifications { kind status count } workspaces { status count } editorCredentials { state count }
-} } }`;
+const connectEditor = ({ as }: TestGateway, userId: string) =>
+  as(userId).connectEditor({ accessToken: 'a', refreshToken: 'r' });
 
-const storePair = async (gateway: TestGateway, userId: string) =>
-  rest(gateway, 'PUT', '/editor/auth/subscription', {
-    token: await member(userId),
-    body: { accessToken: 'a', refreshToken: 'r' },
-  });
+const encryptionKey = (id: string, key = randomBytes(32)) => ({
+  ENCRYPTION_KEYS: `${id}:${key.toString('base64')}`,
+});
 
 test('without records, returns zero for every credential state and empty lists otherwise', async () => {
-  await updateStatistics(empty.database);
-  const { statistics } = (await asPlatform(empty, all)).platform;
-  expect(statistics).toEqual({
-    notifications: [],
-    workspaces: [],
-    editorCredentials: ['CONNECTED', 'NEEDS_REAUTH', 'UNREADABLE'].map((state) => ({ state, count: 0 })),
-  });
+  const gateway = await start();
+  await updateStatistics(gateway.database);
+  expect(await read(gateway)).toMatchObject({ notifications: [], workspaces: [] });
+  expect(await readCredentials(gateway)).toEqual(credentials(0, 0, 0));
 });
 
 test('counts notifications by kind and status, workspaces by status and credentials by state, over all users', async () => {
-  const task = { id: 't', projectId: 'p' };
-  await publish(filled, 'a', 'plan_requested');
-  await publish(filled, 'b', 'plan_requested');
-  await publish(filled, 'b', 'question_requested', { task });
-  await resolve(filled, 'b', 't');
-  const { id } = await publish(filled, 'a', 'task_failed');
-  await rest(filled, 'POST', `/user/notifications/${id}/dismiss`, { token: await member('a') });
+  const gateway = await start();
+  const { as, database } = gateway;
+  await publish(gateway, 'a', 'plan_requested');
+  await publish(gateway, 'b', 'plan_requested');
+  await publish(gateway, 'b', 'question_requested', { task: { id: 't', projectId: 'p' } });
+  await resolve(gateway, 'b', 't');
+  await as('a').dismiss({ id: (await publish(gateway, 'a', 'task_failed')).id });
 
-  await putWorkspaces(filled, 'a', [workspaceInput(), workspaceInput({ status: 'ERROR' })]);
-  await putWorkspaces(filled, 'b', [workspaceInput()]);
+  await putWorkspaces(gateway, 'a', [workspaceInput(), workspaceInput({ status: 'ERROR' })]);
+  await putWorkspaces(gateway, 'b', [workspaceInput()]);
 
-  for (const user of ['a', 'b', 'c', 'd']) await storePair(filled, user);
-  await rest(filled, 'DELETE', '/editor/auth', { token: await member('d') });
-  await asPlatform(
-    filled,
-    `mutation ($version: ID!) {
-      reportEditorAuthFailure(input: { userId: "c", version: $version, reason: TOKEN_EXPIRED }) { applied }
-    }`,
-    { version: await credentialVersion(filled, 'c') },
-  );
+  for (const user of ['a', 'b', 'c', 'd']) await connectEditor(gateway, user);
+  await as('d').disconnectEditor();
+  const version = await credentialVersion(gateway, 'c');
+  await as(platform).reportEditorFailure({ userId: 'c', version, reason: 'TOKEN_EXPIRED' });
 
-  await updateStatistics(filled.database);
-  const { statistics } = (await asPlatform(filled, all)).platform;
-  expect(statistics).toEqual({
+  await updateStatistics(database);
+  expect(await read(gateway)).toMatchObject({
     notifications: [
       { kind: 'PLAN_REQUESTED', status: 'ACTIVE', count: 2 },
       { kind: 'QUESTION_REQUESTED', status: 'RESOLVED', count: 1 },
@@ -88,91 +95,63 @@ test('counts notifications by kind and status, workspaces by status and credenti
       { status: 'ERROR', count: 1 },
       { status: 'RUNNING', count: 2 },
     ],
-    editorCredentials: [
-      { state: 'CONNECTED', count: 2 },
-      { state: 'NEEDS_REAUTH', count: 1 },
-      { state: 'UNREADABLE', count: 0 },
-    ],
   });
+  expect(await readCredentials(gateway)).toEqual(credentials(2, 1, 0));
 
-  const keys = `other:${randomBytes(32).toString('base64')}`;
-  const other = await startTestGateway({ ENCRYPTION_KEYS: keys }, filled.database);
-  await storePair(other, 'e');
-  await updateStatistics(filled.database);
-  const { editorCredentials } = (await asPlatform(other, all)).platform.statistics;
-  await other.close();
-  expect(editorCredentials).toEqual([
-    { state: 'CONNECTED', count: 1 },
-    { state: 'NEEDS_REAUTH', count: 0 },
-    { state: 'UNREADABLE', count: 3 },
-  ]);
+  const other = await start(encryptionKey('other'), database);
+  await connectEditor(other, 'e');
+  await updateStatistics(database);
+  expect(await readCredentials(other)).toEqual(credentials(1, 0, 3));
 });
 
 test('is null until all records were counted once, which a gateway does when it starts', async () => {
-  const gateway = await startTestGateway();
-  const read = async () => (await asPlatform(gateway, all)).platform.statistics;
+  const gateway = await start();
   await publish(gateway, 'a');
-  expect(await read()).toBeNull();
+  expect(await read(gateway)).toBeNull();
   await gateway.database.sql('update statistics set due_at = now()');
-  const other = await startTestGateway({}, gateway.database);
+  await start({}, gateway.database);
   await eventually(async () =>
-    expect((await read())?.notifications).toEqual([{ kind: 'PLAN_REQUESTED', status: 'ACTIVE', count: 1 }]),
+    expect((await read(gateway))?.notifications).toEqual([
+      { kind: 'PLAN_REQUESTED', status: 'ACTIVE', count: 1 },
+    ]),
   );
-  await other.close();
-  await gateway.close();
 });
 
 test('asOf is when the count began, and earlier changes are counted, later ones in the next count', async () => {
-  const gateway = await startTestGateway();
-  const read = async () =>
-    (await asPlatform(gateway, '{ platform { statistics { asOf workspaces { count } } } }')).platform
-      .statistics;
+  const gateway = await start();
   const started = Date.now();
   await putWorkspaces(gateway, 'a', [workspaceInput()]);
   await updateStatistics(gateway.database);
-  const first = await read();
+  const first = await read(gateway);
   await putWorkspaces(gateway, 'a', [workspaceInput()]);
-  expect(await read()).toEqual(first);
+  expect(await read(gateway)).toEqual(first);
   await updateStatistics(gateway.database);
-  const second = await read();
-  await gateway.close();
+  const second = await read(gateway);
 
-  expect([first.workspaces, second.workspaces]).toEqual([[{ count: 1 }], [{ count: 2 }]]);
-  expect(Date.parse(first.asOf)).toBeGreaterThanOrEqual(started);
-  expect(Date.parse(second.asOf)).toBeGreaterThan(Date.parse(first.asOf));
-  expect(Date.parse(second.asOf)).toBeLessThanOrEqual(Date.now());
+  expect([first.workspaces, second.workspaces]).toMatchObject([[{ count: 1 }], [{ count: 2 }]]);
+  const times = [started, Date.parse(first.asOf), Date.parse(second.asOf), Date.now()];
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+  expect(second.asOf).not.toBe(first.asOf);
 });
 
 test('after a rotation of keys, credentials are unreadable to gateways without the new key only', async () => {
   const [old, renewed] = [randomBytes(32), randomBytes(32)];
-  const before = await startTestGateway({ ENCRYPTION_KEYS: `old:${old.toString('base64')}` });
-  const settings = { ENCRYPTION_KEYS: `renewed:${renewed.toString('base64')}` };
-  const after = await startTestGateway(settings, before.database);
-  for (const user of ['a', 'b']) await storePair(before, user);
-  const read = async (gateway: TestGateway) =>
-    (await asPlatform(gateway, all)).platform.statistics.editorCredentials.map(
-      ({ count }: { count: number }) => count,
-    );
+  const before = await start(encryptionKey('old', old));
+  const after = await start(encryptionKey('renewed', renewed), before.database);
+  for (const user of ['a', 'b']) await connectEditor(before, user);
+  const [readable, unreadable] = [credentials(2, 0, 0), credentials(0, 0, 2)];
   await updateStatistics(before.database);
-  expect([await read(before), await read(after)]).toEqual([
-    [2, 0, 0],
-    [0, 0, 2],
-  ]);
+  expect([await readCredentials(before), await readCredentials(after)]).toEqual([readable, unreadable]);
 
   const opened = await openDatabase({ url: before.database.url, poolSize: 1, timeoutMs: 30_000 });
+  onTestFinished(() => opened.close());
   const keys = new Map([
     ['renewed', createSecretKey(renewed)],
     ['old', createSecretKey(old)],
   ]);
   await rotateKeys(opened.fork(), keys, () => undefined);
-  await opened.close();
   await updateStatistics(before.database);
-  expect([await read(before), await read(after)]).toEqual([
-    [0, 0, 2],
-    [2, 0, 0],
-  ]);
-  await after.close();
-  await before.close();
+  expect([await readCredentials(before), await readCredentials(after)]).toEqual([unreadable, readable]);
 });
 
 test.each([
@@ -184,99 +163,76 @@ test.each([
   expect(findRest(took)).toBe(rest);
 });
 
-/** Opens a database as several processes do, and a session that keeps counts waiting. */
-async function withProcesses(
-  number: number,
-  run: (
-    database: TestDatabase,
-    processes: { start(): { stop(): Promise<void> }; lines: string[] }[],
-    blocker: pg.Client,
-  ) => Promise<void>,
-): Promise<void> {
+/** Opens a database as several processes do, which begin to count while a session keeps counts waiting. */
+async function startProcesses(number: number) {
   const database = await createTestDatabase();
   const opened = await Promise.all(
     Array.from({ length: number }, () => openDatabase({ url: database.url, poolSize: 2, timeoutMs: 1000 })),
   );
-  const processes = opened.map((one) => {
-    const lines: string[] = [];
-    const log = createLog('info', { write: (line) => lines.push(line) });
-    return { start: () => startCounting(one, log), lines };
-  });
-  const blocker = new pg.Client({ connectionString: database.url });
-  await blocker.connect();
-  try {
-    await blocker.query('begin; lock table workspace in access exclusive mode');
-    await database.sql('update statistics set due_at = now()');
-    await run(database, processes, blocker);
-  } finally {
-    await blocker.end();
+  onTestFinished(async () => {
     await Promise.all(opened.map((one) => one.close()));
     await database.drop();
-  }
+  });
+  const blocker = await beginTransaction(database, 'lock table workspace in access exclusive mode');
+  await database.sql('update statistics set due_at = now()');
+  const lines: string[] = [];
+  const log = createLog('info', { write: (line) => lines.push(line) });
+  const running = opened.map((one) => startCounting(one, log));
+  await eventually(async () => expect(await waitingSessions(database)).toBe(1));
+  const readRow = () =>
+    database.sql(
+      'select as_of is not null as counted, extract(epoch from due_at - now())::int as seconds from statistics',
+    );
+  const stop = () => Promise.all(running.map((counting) => counting.stop()));
+  return { database, blocker, lines, readRow, stop };
 }
 
-const readRow = async ({ sql }: TestDatabase) =>
-  (
-    await sql(
-      'select as_of is not null as counted, extract(epoch from due_at - now())::int as seconds from statistics',
-    )
-  )[0];
-
 test('one process counts, for longer than statements of requests may take, and the others do not wait', async () => {
-  await withProcesses(3, async (database, processes, blocker) => {
-    const running = processes.map(({ start }) => start());
-    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
-    const waiting = performance.now();
-    await eventually(async () => {
-      expect(await waitingSessions(database)).toBe(1);
-      expect(performance.now() - waiting).toBeGreaterThan(1500);
-    });
-    expect(await readRow(database)).toEqual({ counted: false, seconds: expect.closeTo(600, -1.5) });
-    await blocker.query('commit');
-    await eventually(async () =>
-      expect(await readRow(database)).toEqual({ counted: true, seconds: expect.closeTo(300, -1.5) }),
-    );
-    await Promise.all(running.map(({ stop }) => stop()));
-    expect(processes.flatMap(({ lines }) => lines)).toEqual([]);
+  const { database, blocker, lines, readRow, stop } = await startProcesses(3);
+  const waiting = performance.now();
+  await eventually(async () => {
+    expect(await waitingSessions(database)).toBe(1);
+    expect(performance.now() - waiting).toBeGreaterThan(1500);
   });
+  expect(await readRow()).toEqual([{ counted: false, seconds: expect.closeTo(600, -1.5) }]);
+  await blocker.query('commit');
+  await eventually(async () =>
+    expect(await readRow()).toEqual([{ counted: true, seconds: expect.closeTo(300, -1.5) }]),
+  );
+  await stop();
+  expect(lines).toEqual([]);
 });
 
 test('a count that fails is logged, keeps the last counts, and is repeated after ten minutes only', async () => {
-  await withProcesses(2, async (database, processes) => {
-    const running = processes.map(({ start }) => start());
-    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
-    await database.sql(
-      `select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    await eventually(() => expect(processes.flatMap(({ lines }) => lines)).toHaveLength(1));
-    expect(processes.flatMap(({ lines }) => lines)[0]).toContain('the last counts are shown');
-    expect(await readRow(database)).toEqual({ counted: false, seconds: expect.closeTo(600, -1.5) });
-    expect(await waitingSessions(database)).toBe(0);
-    await Promise.all(running.map(({ stop }) => stop()));
-  });
+  const { database, lines, readRow, stop } = await startProcesses(2);
+  await database.sql(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  await eventually(() => expect(lines).toEqual([expect.stringContaining('the last counts are shown')]));
+  expect(await readRow()).toEqual([{ counted: false, seconds: expect.closeTo(600, -1.5) }]);
+  expect(await waitingSessions(database)).toBe(0);
+  await stop();
 });
 
 test('a process that is stopped does not wait for its count', async () => {
-  await withProcesses(1, async (database, processes) => {
-    const running = processes.map(({ start }) => start());
-    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
-    const stopping = performance.now();
-    await Promise.all(running.map(({ stop }) => stop()));
-    expect(performance.now() - stopping).toBeLessThan(10_000);
-    expect(processes.flatMap(({ lines }) => lines)).toEqual([]);
-  });
+  const { lines, stop } = await startProcesses(1);
+  const stopping = performance.now();
+  await stop();
+  expect(performance.now() - stopping).toBeLessThan(10_000);
+  expect(lines).toEqual([]);
 });
 
-test('reading the statistics reads no records, and counting them is one statement', async () => {
-  const query =
-    '{ platform { statistics { notifications { count } workspaces { count } deliveries { count } } } }';
+test('counting records is one statement, and reading the statistics reads none', async () => {
+  const database = await createTestDatabase();
+  const opened = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 30_000 });
+  onTestFinished(async () => {
+    await opened.close();
+    await database.drop();
+  });
   const isOfRecords = ({ text }: { text: string }) => /"(notification|workspace|delivery)"/.test(text);
-  const read = await recordStatements(() => asPlatform(filled, query));
-  expect(read.filter(isOfRecords)).toEqual([]);
-  const opened = await openDatabase({ url: filled.database.url, poolSize: 1, timeoutMs: 30_000 });
   const counted = await recordStatements(() => countRecords(opened, new AbortController().signal));
-  await filled.database.sql(`update statistics set due_at = '9999-01-01'`);
-  await opened.close();
   expect(counted.filter(isOfRecords)).toHaveLength(1);
+  const gateway = await start({}, database);
+  expect((await recordStatements(() => read(gateway))).filter(isOfRecords)).toEqual([]);
 });

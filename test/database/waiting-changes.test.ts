@@ -1,8 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Caller, conflict } from '../support/as.ts';
-import { waitingSessions } from '../support/database.ts';
+import { beginTransaction, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
@@ -19,23 +18,12 @@ const keys = { ENCRYPTION_KEYS: `key:${randomBytes(32).toString('base64')}` };
 const gateway = useGateway(keys);
 /** Another gateway, because the changes of one process take turns. */
 let withChannel: TestGateway;
-let locker: pg.Client;
 beforeAll(async () => {
   // A channel adds statements to changes. Nothing listens on the port.
   const email = { SMTP_URL: 'smtp://127.0.0.1:1', SMTP_FROM: 'no-reply@example.com', DELIVERY: 'false' };
   withChannel = await startTestGateway({ ...email, ...keys }, gateway.database);
-  locker = await connect();
 });
-afterAll(async () => {
-  await locker.end();
-  await withChannel.close();
-});
-
-async function connect(): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: gateway.database.url });
-  await client.connect();
-  return client;
-}
+afterAll(() => withChannel.close());
 
 /**
  * Starts both changes while another transaction holds the user's lock, and returns their results. PostgreSQL grants a
@@ -49,8 +37,10 @@ async function runInOrder<First, Second>(
   await gateway.database.sql('insert into user_revision (user_id) values ($1) on conflict do nothing', [
     userId,
   ]);
-  await locker.query('begin');
-  await locker.query('select from user_revision where user_id = $1 for update', [userId]);
+  const locker = await beginTransaction(
+    gateway.database,
+    `select from user_revision where user_id = '${userId}' for update`,
+  );
   const earlier = first();
   const blocked = Promise.race([waitUntilBlocked(1), earlier.then(failUnblocked)]);
   const results = Promise.all([earlier, blocked.then(second)]);
@@ -113,14 +103,11 @@ describe.each([
   test('a notification that is committed after the statement of its dismissal is dismissed', async () => {
     const userId = `committed later ${variant}`;
     await publish(get(), userId, 'task_failed', { id: 'model' });
-    const publisher = await connect();
-    onTestFinished(() => publisher.end());
-    await publisher.query('begin');
     // The publication that is not committed yet.
-    await publisher.query(
+    const publisher = await beginTransaction(
+      gateway.database,
       `insert into notification select (jsonb_populate_record(null::notification,
-       to_jsonb(notification) || '{"id": "n", "task_id": "task"}')).* from notification where user_id = $1`,
-      [userId],
+       to_jsonb(notification) || '{"id": "n", "task_id": "task"}')).* from notification where user_id = '${userId}'`,
     );
     const release = await occupyReads(get());
 
@@ -139,8 +126,7 @@ describe.each([
 
 /** Occupies both connections for short reads until the returned function is called. */
 async function occupyReads(of: TestGateway): Promise<() => Promise<unknown>> {
-  await locker.query('begin');
-  await locker.query('lock table workspace');
+  const locker = await beginTransaction(gateway.database, 'lock table workspace');
   const reads: Promise<unknown>[] = [];
   for (const blocked of [1, 2]) {
     const started = performance.now();

@@ -8,7 +8,7 @@ import { openStream } from '../../src/live/stream.ts';
 import { createLog } from '../../src/log.ts';
 import { createNotificationSource } from '../../src/notifications/notification-events.ts';
 import { findRevisions } from '../../src/revisions/revisions.ts';
-import { insertNotifications } from '../support/bulk-records.ts';
+import { insertRecords } from '../support/bulk-records.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 
 /*
@@ -167,7 +167,7 @@ test('a stream opened after the hub was closed ends immediately', async () => {
 
 test('the counts of events are read after the changes, so that they cannot be older', async () => {
   await database.sql(`insert into user_revision (user_id, notifications) values ('counted', 1)`);
-  await insertNotifications(database, 'counted', 1);
+  await insertRecords(database, 'notification', 1, { user_id: "'counted'" });
   const steps: string[] = [];
   const { short } = opened;
   const query = vi.spyOn(short, 'query').mockImplementation(async (statement) => {

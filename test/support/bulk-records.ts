@@ -17,47 +17,62 @@ export async function fillTables(
   await sql('vacuum analyze');
 }
 
-/**
- * Inserts notifications of a user: dismissed plans of one task, each a minute older than the one before. `columns` are
- * SQL expressions of other values, in which `n` is the number of the notification, from 1.
- */
-export async function insertNotifications(
-  { sql }: TestDatabase,
-  user: string,
-  number: number,
-  columns: Record<string, string> = {},
-): Promise<void> {
-  const values = {
-    user_id: '$1::text',
-    id: `'n-' || n`,
+const age = "now() - n * interval '1 min'";
+
+/** SQL expressions of the columns of the n-th record. */
+const columns = {
+  notification: {
+    user_id: "'user-' || n",
+    id: "'n-' || n",
     revision: 'n',
-    kind: `'plan_requested'`,
-    status: `'dismissed'`,
-    task_id: `'task'`,
-    project_id: `'p'`,
-    title: `'A title'`,
+    kind: "'plan_requested'",
+    status: "'dismissed'",
+    task_id: "'task'",
+    project_id: "'p'",
+    title: "'A title'",
     payload: `'{"toolId":"t"}'`,
-    request_state: `'none'`,
+    request_state: "'none'",
     occurred_at: 'now()',
-    created_at: `now() - n * interval '1 min'`,
+    created_at: age,
     updated_at: 'now()',
-    ...columns,
-  };
+  },
+  workspace: {
+    user_id: "'user-' || n",
+    id: 'gen_random_uuid()',
+    revision: 'n',
+    project_id: "'p-0'",
+    status: "'stopped'",
+    cpu_kind: "'shared'",
+    cpus: '1',
+    memory_mb: '1',
+    volume_size_gb: '1',
+    keep_active: 'false',
+    created_at: age,
+    updated_at: 'now()',
+  },
+};
+
+/**
+ * Inserts dismissed notifications of one kind and task, or stopped workspaces of one project, a minute apart, each of a
+ * user of its own, unless other SQL expressions of columns are given.
+ */
+export async function insertRecords(
+  { sql }: Pick<TestDatabase, 'sql'>,
+  table: keyof typeof columns,
+  number: number,
+  given: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const all: Record<string, string> = { ...columns[table], ...given };
   await sql(
-    `insert into notification (${Object.keys(values).join()})
-     select ${Object.values(values).join()} from generate_series(1, $2::int) n`,
-    [user, number],
+    `insert into ${table} (${Object.keys(all)}) select ${Object.values(all)} from generate_series(1, $1::int) n`,
+    [number],
   );
 }
 
-/** Inserts stopped workspaces of one project for a user. */
-export async function insertWorkspaces({ sql }: TestDatabase, user: string, number: number): Promise<void> {
-  await sql(
-    `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
-                            keep_active, created_at, updated_at)
-     select $1, gen_random_uuid(), n, 'p-0', 'stopped', 'shared', 1, 1, 1, false,
-            now() - n * interval '1 min', now()
-       from generate_series(1, $2::int) n`,
-    [user, number],
-  );
-}
+/** Inserts such notifications of one user. */
+export const insertNotifications = (
+  database: Pick<TestDatabase, 'sql'>,
+  user: string,
+  number: number,
+  given: Readonly<Record<string, string>> = {},
+): Promise<void> => insertRecords(database, 'notification', number, { user_id: `'${user}'`, ...given });
