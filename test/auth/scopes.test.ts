@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { formatScopes, grants, parseScopes, type ScopeRules, scopes } from '../../src/auth/scopes.ts';
+import { expect, test } from 'vitest';
+import { formatScopes, grants, parseScopes, type ScopeRules } from '../../src/auth/scopes.ts';
 import { readConfig } from '../../src/config.ts';
 import { UnauthenticatedError } from '../../src/errors/gateway-errors.ts';
 
@@ -20,61 +20,42 @@ test.each<[scope: unknown, granted: string[]]>([
   ['account:read', ['account:read']],
   ['account:write', account],
   ['platform:write', platformWrite],
-  ...scopes
-    .filter((scope) => scope.startsWith('platform:'))
-    .map((scope): [string, string[]] => [scope, [scope]]),
-  ['platform:read account:read', ['account:read', 'platform:read']],
-  ['account:read account:read', ['account:read']],
-  ['openid  profile account:read', ['account:read']],
+  ['openid  profile account:read account:read', ['account:read']],
   [['openid', 'account:write'], account],
-  [
-    ['account:read', 'platform:admin'],
-    ['account:read', 'platform:admin'],
-  ],
 ])('the scope %j grants %j', (scope, granted) => {
   expect(parse({ scope })).toEqual(granted);
   expect(parse({ scp: scope })).toEqual(granted);
   expect(parse({ scope }, { required: true })).toEqual(granted);
 });
 
-describe('a token without scopes of its own', () => {
-  test.each<[what: string, claims: object]>([
-    ['without a claim', {}],
-    ['with one sign-in scope', { scope: 'openid' }],
-    ['with every sign-in scope', { scope: 'openid profile email address phone offline_access' }],
-    ['with an array of sign-in scopes', { scp: ['openid', 'profile'] }],
-    ['with sign-in scopes in one claim and an empty other one', { scope: '', scp: ['openid'] }],
-  ])('%s has its account, and nothing if scopes are required', (_what, claims) => {
-    expect(parse(claims)).toEqual(account);
-    expect(parse(claims, { required: true })).toEqual([]);
-  });
+test.each<[what: string, claims: object]>([
+  ['without a claim', {}],
+  ['with every sign-in scope', { scope: 'openid profile email address phone offline_access' }],
+  ['with sign-in scopes in one claim and an empty other one', { scope: '', scp: ['openid'] }],
+])('a token %s has its account, and nothing if scopes are required', (_what, claims) => {
+  expect(parse(claims)).toEqual(account);
+  expect(parse(claims, { required: true })).toEqual([]);
+});
 
-  test('with an additional sign-in scope has its account', () => {
-    const scope = 'aws.cognito.signin.user.admin';
-    expect(parse({ scope })).toEqual([]);
-    expect(parse({ scope }, { signIn: [...defaults.signIn, scope] })).toEqual(account);
-  });
+test('a token with an additional sign-in scope has its account', () => {
+  const scope = 'aws.cognito.signin.user.admin';
+  expect(parse({ scope })).toEqual([]);
+  expect(parse({ scope }, { signIn: [...defaults.signIn, scope] })).toEqual(account);
 });
 
 test.each<[scope: unknown]>([
-  [''],
   [' '],
   [[]],
   [['']],
-  ['orders:read'],
   ['openid orders:read'],
-  [['openid', 'orders:read']],
   [['openid profile']],
   [['account:read account:write']],
   ['ACCOUNT:READ'],
   ['OpenID'],
-  ['account'],
   ['account:*'],
   ['account:read,account:write'],
   ['account:read\tplatform:write'],
   ['account:read\nplatform:write'],
-  ['openid,profile'],
-  ['gateway/account:write'],
   ['constructor __proto__'],
 ])('the scope %j grants nothing', (scope) => {
   expect(parse({ scope })).toEqual([]);
@@ -88,63 +69,31 @@ test.each([null, 1, true, {}, { 0: 'account:read' }, ['account:read', 1], [['acc
   },
 );
 
-describe('platform:task', () => {
-  test.each([
-    ...[...grants.keys()].filter((scope) => scope !== 'platform:task'),
-    'account:unknown',
-    'platform:unknown',
-  ])('is refused beside %s', (other) => {
-    expect(() => parse({ scope: `platform:task ${other}` })).toThrow(UnauthenticatedError);
-    expect(() => parse({ scp: [other, 'platform:task'] })).toThrow(UnauthenticatedError);
-    expect(() => parse({ scope: other, scp: 'platform:task' })).toThrow(UnauthenticatedError);
-  });
-
-  test.each(['openid profile', 'orders:read', 'platform:task', 'tasks platform'])(
-    'is accepted beside %s',
-    (other) => {
-      expect(parse({ scope: `platform:task ${other}` })).toEqual(['platform:task']);
-    },
-  );
-
-  test('is accepted beside a scope of another API with the same name as one of the gateway', () => {
-    const scope = 'gateway/platform:task account:read platform:write';
-    expect(parse({ scope }, { prefix: 'gateway/' })).toEqual(['platform:task']);
-  });
+test('platform:task is refused beside an unknown scope of the gateway, and accepted beside those of others', () => {
+  expect(() => parse({ scope: 'platform:task', scp: 'platform:unknown' })).toThrow(UnauthenticatedError);
+  expect(parse({ scope: 'openid orders:read platform:task tasks platform' })).toEqual(['platform:task']);
+  const scope = 'gateway/platform:task account:read platform:write';
+  expect(parse({ scope }, { prefix: 'gateway/' })).toEqual(['platform:task']);
 });
 
-describe('AUTH_SCOPE_CLAIMS', () => {
-  test('names the claims whose scopes are united', () => {
-    const claims = { scope: 'openid account:read', scp: ['platform:read'], roles: ['platform:admin'] };
-    expect(parse(claims)).toEqual(['account:read', 'platform:read']);
-    expect(parse(claims, { claims: ['roles'] })).toEqual(['platform:admin']);
-    expect(parse(claims, { claims: ['scp', 'roles'] })).toEqual(['platform:admin', 'platform:read']);
-    expect(parse(claims, { claims: ['permissions'] })).toEqual(account);
-  });
-
-  test('a claim that is not named is not checked', () => {
-    expect(parse({ scope: 'account:read', scp: 7 }, { claims: ['scope'] })).toEqual(['account:read']);
-  });
+test('AUTH_SCOPE_CLAIMS names the claims whose scopes are united; others are not checked', () => {
+  const claims = { scope: 'openid account:read', scp: ['platform:read'], roles: ['platform:admin'] };
+  expect(parse(claims)).toEqual(['account:read', 'platform:read']);
+  expect(parse(claims, { claims: ['roles'] })).toEqual(['platform:admin']);
+  expect(parse(claims, { claims: ['scp', 'roles'] })).toEqual(['platform:admin', 'platform:read']);
+  expect(parse(claims, { claims: ['permissions'] })).toEqual(account);
+  expect(parse({ ...claims, scp: 7 }, { claims: ['scope'] })).toEqual(['account:read']);
 });
 
-describe('AUTH_SCOPE_PREFIX', () => {
-  test.each<[prefix: string, scope: unknown, granted: string[]]>([
-    ['gateway/', 'gateway/account:read', ['account:read']],
-    ['gateway/', 'openid gateway/platform:admin', ['platform:admin']],
-    ['https://gateway.example.com/', ['https://gateway.example.com/account:write'], account],
-    ['gateway/', 'openid email', account],
-    ['gateway/', 'gateway/openid', account],
-    ['gateway/', 'account:write', []],
-    ['gateway/', 'openid account:write', []],
-    ['gateway/', 'gateway/account:read account:write', ['account:read']],
-    ['gateway/', 'other/account:write', []],
-    ['gateway/', 'GATEWAY/account:write', []],
-    ['gateway/', 'gateway/gateway/account:write', []],
-    ['gateway/', 'gateway/', []],
-    ['gateway/', 'openid gateway/', []],
-    ['gateway', 'gateway/account:read', []],
-  ])('%s: the scope %j grants %j', (prefix, scope, granted) => {
-    expect(parse({ scope }, { prefix })).toEqual(granted);
-  });
+test.each<[scope: string, granted: string[]]>([
+  ['gateway/account:read account:write', ['account:read']],
+  ['gateway/openid', account],
+  ['openid account:write', []],
+  ['GATEWAY/account:write', []],
+  ['gateway/gateway/account:write', []],
+  ['openid gateway/', []],
+])('with AUTH_SCOPE_PREFIX=gateway/, the scope %j grants %j', (scope, granted) => {
+  expect(parse({ scope }, { prefix: 'gateway/' })).toEqual(granted);
 });
 
 const names = fc.array(

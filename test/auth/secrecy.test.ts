@@ -1,23 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { graphql, type RestRequest, rest } from '../support/client.ts';
+import type { GraphQLReply, RestReply } from '../support/client.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { credentialVersion, workspaceInput } from '../support/records.ts';
-import { member, platform } from '../support/tokens.ts';
+import { platform } from '../support/tokens.ts';
 
 const ACCESS = 'ACCESS-token-0123456789';
 const REFRESH = 'REFRESH-token-0123456789';
 const PREVIEW = 'PREVIEW-token-0123456789';
 const pair = { accessToken: ACCESS, refreshToken: REFRESH };
-const CREDENTIAL = 'query ($id: ID!) { editorCredential(userId: $id) { version accessToken refreshToken } }';
-const STORE =
-  'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { editorAuth { needsReauth } } }';
-const REFRESHED =
-  'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';
-const REPORT =
-  'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { applied } }';
-const DELETE = 'mutation { deleteEditorAuth { editorAuth { needsReauth } } }';
-const PUT = 'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id } } }';
+const workspaces = () => [workspaceInput({ previewToken: PREVIEW })];
+
+const operation = (field: string, type: string, selection: string) =>
+  `mutation ($input: ${type}!) { ${field}(input: $input) { ${selection} } }`;
+const STORE = operation(
+  'storeEditorSubscription',
+  'StoreEditorSubscriptionInput',
+  'editorAuth { needsReauth }',
+);
+const REFRESHED = operation('refreshEditorCredential', 'RefreshEditorCredentialInput', 'version');
+const REPORT = operation('reportEditorAuthFailure', 'ReportEditorAuthFailureInput', 'applied');
+const PUT = operation('putWorkspaces', 'PutWorkspacesInput', 'workspaces { id }');
+const CREDENTIAL = '{ editorCredential(userId: "alice") { version accessToken refreshToken } }';
 
 /** Returns a token as plain text and in common encodings. */
 const encodeForms = (token: string) => [
@@ -40,85 +44,70 @@ const replies: string[] = [];
 const credentialReplies: string[] = [];
 const workspaceReplies: string[] = [];
 let stored = '';
-let alice: { token: string };
-let service: { token: string };
 
-const sendRest = async (method: string, path: string, request: RestRequest = {}) => {
-  const { text, status } = await rest(gateway, method, path, { ...alice, ...request });
-  replies.push(text);
-  return status;
-};
-const sendGraphQL = async (document: string, variables: object, by = alice, target = replies) => {
-  const { text, status } = await graphql(gateway, document, { ...variables }, by);
+/** Keeps the text of a reply, and returns its status. */
+async function keep(sent: Promise<RestReply | GraphQLReply>, target = replies): Promise<number> {
+  const { text, status } = await sent;
   target.push(text);
   return status;
-};
-const storePair = (body: unknown) => sendRest('PUT', '/editor/auth/subscription', { body });
+}
+const as = (userId: string) => gateway.as(userId);
+const storePair = (body: unknown) => keep(as('alice').rest.put('/editor/auth/subscription', body));
+const query = (document: string, input?: object) => keep(as('alice').graphql(document, { input }));
+/** Sends an input about Alice as the platform. */
+const send = (document: string, input?: object) =>
+  keep(gateway.as(platform).graphql(document, { input: { userId: 'alice', ...input } }));
 
 /** Runs every operation that handles a token, and some that do not. */
 async function runOperations(): Promise<void> {
   await storePair(pair);
-  await sendRest('GET', '/editor/auth');
-  await sendGraphQL(STORE, { input: pair });
-  await sendGraphQL('{ editorAuth { needsReauth reauthReason } }', {});
-  await sendGraphQL(CREDENTIAL, { id: 'alice' }, service, credentialReplies);
-  const version = await credentialVersion(gateway, 'alice');
-  await sendGraphQL(REFRESHED, { input: { userId: 'alice', version, ...pair } }, service);
-  const other = { userId: 'alice', version: '1', accessToken: REFRESH, refreshToken: ACCESS };
-  await sendGraphQL(REFRESHED, { input: other }, service);
-  const reported = await credentialVersion(gateway, 'alice');
-  await sendGraphQL(
-    REPORT,
-    { input: { userId: 'alice', version: reported, reason: 'TOKEN_REVOKED' } },
-    service,
-  );
-  await sendGraphQL(CREDENTIAL, { id: 'alice' });
-  await sendGraphQL(
-    '{ platform { statistics { editorCredentials { state count } } editorCredentials { nodes { userId state } } } }',
-    {},
-    service,
-  );
-  const workspaces = [workspaceInput({ previewToken: PREVIEW })];
-  await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service);
-  const listed = await rest(gateway, 'GET', '/user/workspaces', alice);
-  workspaceReplies.push(listed.text);
-  await sendGraphQL('{ workspaces { nodes { previewToken } } }', {}, alice, workspaceReplies);
-  await sendGraphQL('{ workspaces { nodes { id gitRef } } }', {});
+  await keep(as('alice').rest.get('/editor/auth'));
+  await query(STORE, pair);
+  await query('{ editorAuth { needsReauth reauthReason } }');
+  await keep(gateway.as(platform).graphql(CREDENTIAL), credentialReplies);
+  await send(REFRESHED, { version: await credentialVersion(gateway, 'alice'), ...pair });
+  await send(REFRESHED, { version: '1', accessToken: REFRESH, refreshToken: ACCESS });
+  await send(REPORT, { version: await credentialVersion(gateway, 'alice'), reason: 'TOKEN_REVOKED' });
+  await query(CREDENTIAL);
+  const credentials =
+    'statistics { editorCredentials { count } } editorCredentials { nodes { userId state } }';
+  await send(`{ platform { ${credentials} } }`);
+  await send(PUT, { workspaces: workspaces() });
+  await keep(as('alice').rest.get('/user/workspaces'), workspaceReplies);
+  await keep(as('alice').graphql('{ workspaces { nodes { previewToken } } }'), workspaceReplies);
+  await query('{ workspaces { nodes { id gitRef } } }');
 }
 
 /** Sends invalid inputs of every kind, with tokens in them. */
 async function sendInvalidInputs(): Promise<void> {
-  const bodies = [
+  for (const body of [
     ACCESS,
     [pair],
     { ...pair, accessToken: [ACCESS] },
     { accessToken: ACCESS, extra: REFRESH },
-  ];
-  for (const body of [...bodies, { ...pair, accessToken: `${ACCESS} ` }]) {
+    { ...pair, accessToken: `${ACCESS} ` },
+  ]) {
     expect(await storePair(body)).toBe(422);
-    await sendGraphQL(STORE, { input: body });
-    await sendGraphQL(REFRESHED, { input: { userId: 'alice', version: PREVIEW, ...Object(body) } }, service);
+    await query(STORE, Object(body));
+    await send(REFRESHED, { version: PREVIEW, ...Object(body) });
   }
   const raw = { raw: `{"accessToken":"${ACCESS}`, headers: { 'Content-Type': 'application/json' } };
-  expect(await sendRest('PUT', '/editor/auth/subscription', raw)).toBe(400);
-  expect(await sendRest('GET', `/user/workspaces?limit=1&token=${ACCESS}`, { token: ACCESS })).toBe(401);
-  await sendGraphQL(`mutation { storeEditorSubscription(input: { accessToken: "${ACCESS}" }) { x } }`, {});
-  await sendGraphQL(`{ workspaces(first: "${ACCESS}") { ${ACCESS} }`, {});
-  for (const given of [{ status: PREVIEW }, { hardware: PREVIEW }, { gitRef: 5 }, { unknown: PREVIEW }]) {
-    const workspaces = [workspaceInput({ previewToken: PREVIEW, ...given })];
-    await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service);
-  }
+  expect(await keep(as('alice').rest.put('/editor/auth/subscription', undefined, raw))).toBe(400);
+  const stranger = gateway.as(async () => ACCESS);
+  expect(await keep(stranger.rest.get(`/user/workspaces?limit=1&token=${ACCESS}`))).toBe(401);
+  await query(`mutation { storeEditorSubscription(input: { accessToken: "${ACCESS}" }) { x } }`);
+  await query(`{ workspaces(first: "${ACCESS}") { ${ACCESS} }`);
+  for (const given of [{ status: PREVIEW }, { hardware: PREVIEW }, { gitRef: 5 }, { unknown: PREVIEW }])
+    await send(PUT, { workspaces: [workspaceInput({ previewToken: PREVIEW, ...given })] });
 }
 
 /** Runs everything that writes a token while the database is unavailable, and expects internal errors. */
 async function expectFailures(): Promise<void> {
-  const workspaces = [workspaceInput({ previewToken: PREVIEW })];
   expect(await storePair(pair)).toBe(500);
-  expect(await sendGraphQL(STORE, { input: pair })).toBe(500);
-  expect(await sendGraphQL(CREDENTIAL, { id: 'alice' }, service)).toBe(500);
-  const refreshed = { userId: 'alice', version: '3', ...pair };
-  expect(await sendGraphQL(REFRESHED, { input: refreshed }, service)).toBe(500);
-  expect(await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service)).toBe(500);
+  expect(await query(STORE, pair)).toBe(500);
+  expect(await send(CREDENTIAL)).toBe(500);
+  expect(await send(REFRESHED, { version: '3', ...pair })).toBe(500);
+  expect(await send(PUT, { workspaces: workspaces() })).toBe(500);
 }
 
 beforeAll(async () => {
@@ -126,35 +115,29 @@ beforeAll(async () => {
   const url = new URL(owner.database.url);
   proxy = await startProxy(Number(url.port));
   url.port = String(proxy.port);
-  const environment = { LOG_LEVEL: 'trace', DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: '1000' };
+  const environment = { LOG_LEVEL: 'trace', DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: '5000' };
   gateway = await startTestGateway(environment, owner.database);
-  alice = { token: await member('alice') };
-  service = { token: await platform() };
 
   await runOperations();
   await sendInvalidInputs();
-  const tables = await owner.database.sql(`select tablename from pg_tables where schemaname = 'public'`);
-  for (const { tablename } of tables) {
-    const rows = await owner.database.sql(
-      `select '${tablename}' as of, t::text as row from "${tablename}" t`,
-    );
-    stored += `${JSON.stringify(rows)}\n`;
+  const { sql } = owner.database;
+  for (const { tablename } of await sql(`select tablename from pg_tables where schemaname = 'public'`)) {
+    stored += `${JSON.stringify(await sql(`select '${tablename}' as of, t::text as row from "${tablename}" t`))}\n`;
   }
   await proxy.setState('refuse');
   await expectFailures();
   await proxy.setState('open');
   // PostgreSQL includes whole rows in such errors.
-  await owner.database.sql(`alter table workspace add check (length(preview_token) < 3) not valid`);
-  await owner.database.sql(`alter table editor_credential add check (key_id = 'none') not valid`);
-  const workspaces = [workspaceInput({ previewToken: PREVIEW })];
+  await sql(`alter table workspace add check (length(preview_token) < 3) not valid`);
+  await sql(`alter table editor_credential add check (key_id = 'none') not valid`);
   expect(await storePair(pair)).toBe(500);
-  expect(await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service)).toBe(500);
-  await owner.database.sql('alter table editor_credential rename to renamed_credential');
-  await owner.database.sql('alter table workspace rename to renamed_workspace');
+  expect(await send(PUT, { workspaces: workspaces() })).toBe(500);
+  await sql('alter table editor_credential rename to renamed_credential');
+  await sql('alter table workspace rename to renamed_workspace');
   await expectFailures();
-  await owner.database.sql('alter table renamed_credential rename to editor_credential');
-  await sendGraphQL(DELETE, {});
-  await sendRest('DELETE', '/editor/auth');
+  await sql('alter table renamed_credential rename to editor_credential');
+  await query('mutation { deleteEditorAuth { editorAuth { needsReauth } } }');
+  await keep(as('alice').rest.delete('/editor/auth'));
 });
 afterAll(async () => {
   await gateway.close();

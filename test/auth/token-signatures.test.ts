@@ -3,7 +3,7 @@ import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { expect, test } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
-import { AUDIENCE, ISSUER } from '../support/tokens.ts';
+import { forge, goodClaims } from './forge.ts';
 
 const ec = await generateKeyPair('ES256', { extractable: true });
 const wide = await generateKeyPair('ES384', { extractable: true });
@@ -26,8 +26,6 @@ const jwks = {
 
 const gateway = useGateway({ AUTH_JWKS: JSON.stringify(jwks) });
 
-const claims = () => ({ sub: 'alice', iss: ISSUER, aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 600 });
-
 /** Imports the RSA key for another algorithm. */
 async function rsaFor(alg: string): Promise<CryptoKey> {
   const name = alg.startsWith('PS') ? 'RSA-PSS' : 'RSASSA-PKCS1-v1_5';
@@ -36,23 +34,18 @@ async function rsaFor(alg: string): Promise<CryptoKey> {
   return crypto.subtle.importKey('jwk', bare, { name, hash: `SHA-${alg.slice(2)}` }, false, ['sign']);
 }
 
-const sign = (alg: string, kid: string | undefined, key: CryptoKey | Uint8Array) =>
-  new SignJWT(claims()).setProtectedHeader({ alg, ...(kid !== undefined && { kid }) }).sign(key);
+const sign = (alg: string, kid: string, key: CryptoKey | Uint8Array) =>
+  new SignJWT(goodClaims()).setProtectedHeader({ alg, kid }).sign(key);
 
-/** Builds a token with a given signature. */
-function assemble(header: object, sign: (input: string) => Buffer): string {
-  const input = [header, claims()]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  return `${input}.${sign(input).toString('base64url')}`;
-}
-
-const hmac = (alg: string, kid: string, secret: string | Buffer) =>
-  assemble({ alg, kid }, (input) =>
+const hmac = (alg: string, secret: string | Buffer) =>
+  forge({ alg, kid: 'rsa' }, (input) =>
     createHmac(`sha${alg.slice(2)}`, secret)
       .update(input)
       .digest(),
   );
+/** Builds a token with a signature of these bytes. */
+const ofBytes = (kid: 'ec' | 'rsa', ...bytes: Buffer[]) =>
+  forge({ alg: kid === 'ec' ? 'ES256' : 'RS256', kid }, () => Buffer.concat(bytes));
 
 async function statuses(token: string) {
   const overRest = await rest(gateway, 'GET', '/user/workspaces', { token });
@@ -68,64 +61,40 @@ test.each<[what: string, make: () => Promise<string>]>([
   expect(await statuses(await make())).toEqual([200, 200]);
 });
 
-const zeros = (length: number) => () => Buffer.alloc(length);
+const zeros = (length: number) => Buffer.alloc(length);
 /** The order of the curve P-256. */
 const order = Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551', 'hex');
-const one = Buffer.from('1'.padStart(64, '0'), 'hex');
+const one = (length: number) => Buffer.concat([zeros(length - 1), Buffer.from([1])]);
+const { publicKey } = rsa;
+const der = createPublicKey({ key: rsaKey, format: 'jwk' }).export({ type: 'spki', format: 'der' });
 
 test.each<readonly [what: string, make: () => Promise<string> | string]>([
-  ['has an ECDSA signature with r and s zero', () => assemble({ alg: 'ES256', kid: 'ec' }, zeros(64))],
-  [
-    'has an ECDSA signature with r zero',
-    () => assemble({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([Buffer.alloc(32), one])),
-  ],
-  [
-    'has an ECDSA signature with s zero',
-    () => assemble({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([one, Buffer.alloc(32)])),
-  ],
-  [
-    'has an ECDSA signature with r and s the order of the curve',
-    () => assemble({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([order, order])),
-  ],
-  [
-    'has an ECDSA signature in DER',
-    () => assemble({ alg: 'ES256', kid: 'ec' }, () => Buffer.from('3006020100020100', 'hex')),
-  ],
-  ['has an RSA signature of zeros', () => assemble({ alg: 'RS256', kid: 'rsa' }, zeros(256))],
-  [
-    'has an RSA signature of one',
-    () => assemble({ alg: 'RS256', kid: 'rsa' }, () => Buffer.concat([Buffer.alloc(255), Buffer.from([1])])),
-  ],
+  ['has an ECDSA signature with r and s zero', () => ofBytes('ec', zeros(64))],
+  ['has an ECDSA signature with r zero', () => ofBytes('ec', zeros(32), one(32))],
+  ['has an ECDSA signature with s zero', () => ofBytes('ec', one(32), zeros(32))],
+  ['has an ECDSA signature with r and s the order of the curve', () => ofBytes('ec', order, order)],
+  ['has an ECDSA signature in DER', () => ofBytes('ec', Buffer.from('3006020100020100', 'hex'))],
+  ['has an RSA signature of zeros', () => ofBytes('rsa', zeros(256))],
+  ['has an RSA signature of one', () => ofBytes('rsa', one(256))],
   ...['RS384', 'RS512', 'PS384', 'PS512'].map(
-    (alg) => [`is validly sign with ${alg}`, async () => sign(alg, 'rsa', await rsaFor(alg))] as const,
+    (alg) => [`is validly signed with ${alg}`, async () => sign(alg, 'rsa', await rsaFor(alg))] as const,
   ),
   ['is validly signed with ES384', () => sign('ES384', 'wide', wide.privateKey)],
   ...['HS256', 'HS384', 'HS512'].map(
     (alg) =>
       [
-        `is validly sign with ${alg} and a symmetric key of the key set`,
+        `is validly signed with ${alg} and a shared key of the set`,
         () => sign(alg, 'shared', shared),
       ] as const,
   ),
+  ['has the public RSA key’s PEM as secret', async () => hmac('HS256', await exportSPKI(publicKey))],
   [
-    'is signed with HS256 and the public RSA key’s PEM as the secret',
-    async () => hmac('HS256', 'rsa', await exportSPKI(rsa.publicKey)),
+    'has the PEM without line break as secret',
+    async () => hmac('HS256', (await exportSPKI(publicKey)).trimEnd()),
   ],
-  [
-    'is signed with HS256 and the public RSA key’s PEM without its final line break as the secret',
-    async () => hmac('HS256', 'rsa', (await exportSPKI(rsa.publicKey)).trimEnd()),
-  ],
-  [
-    'is signed with HS512 and the public RSA key’s DER as the secret',
-    () =>
-      hmac(
-        'HS512',
-        'rsa',
-        createPublicKey({ key: rsaKey, format: 'jwk' }).export({ type: 'spki', format: 'der' }),
-      ),
-  ],
-  ['is signed with HS256 and the public key’s n as the secret', () => hmac('HS256', 'rsa', rsaKey.n ?? '')],
-  ['is signed with HS256 and an empty secret', () => hmac('HS256', 'rsa', '')],
+  ['has the public RSA key’s DER as secret', () => hmac('HS512', der)],
+  ['has the public RSA key’s n as secret', () => hmac('HS256', rsaKey.n ?? '')],
+  ['has an empty secret', () => hmac('HS256', '')],
   ['is signed with a key published for encryption', () => sign('ES256', 'for encryption', ec.privateKey)],
   ['is signed with a key published for another algorithm', () => sign('ES256', 'for ES384', ec.privateKey)],
   ['has the kid of a key for another algorithm', () => sign('ES256', 'rsa', ec.privateKey)],

@@ -1,15 +1,15 @@
 import { constants, generateKeyPairSync, publicDecrypt, randomBytes, sign } from 'node:crypto';
 import type { JWK } from 'jose';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { graphql, rest } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
-import { AUDIENCE, ISSUER, jwks, member, signToken } from '../support/tokens.ts';
+import { jwks, member, signToken } from '../support/tokens.ts';
+import { forge, goodClaims } from './forge.ts';
 
 /* A key set with a key that cannot be used: no token is accepted with it, and the other keys work. */
 
-const FORGED_TOKENS = 50;
 const LOGGED = 'keys of the key set cannot be used and are ignored';
 
 const strong = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -41,26 +41,20 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Runs `check` with a gateway that uses the key set of the issuer. */
-async function withKeys(keys: readonly JWK[], check: (gateway: TestGateway) => Promise<void>): Promise<void> {
+/** Starts a gateway, by default one that uses the key set of the issuer. */
+async function start(keys: readonly JWK[], settings?: Record<string, string>): Promise<TestGateway> {
   issuer.respondWith(JSON.stringify({ keys }));
-  const gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url }, database);
-  try {
-    await check(gateway);
-    expect(gateway.logLines().filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
-  } finally {
+  const gateway = await startTestGateway(settings ?? { AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url }, database);
+  onTestFinished(async () => {
     await gateway.close();
-  }
+    expect(gateway.logLines().filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
+  });
+  return gateway;
 }
 
-/** Builds a token, by default for the broken key. */
-function assemble(alg: string, sign: (input: Buffer) => Buffer, kid = 'broken'): string {
-  const claims = { sub: 'mallory', iss: ISSUER, aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 600 };
-  const input = [{ alg, kid }, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  return `${input}.${sign(Buffer.from(input)).toString('base64url')}`;
-}
+/** Builds a token for the broken key. */
+const forgeFor = (alg: string, sign: (input: Buffer) => Buffer) =>
+  forge({ alg, kid: 'broken' }, sign, { ...goodClaims(), sub: 'mallory' });
 
 /** Returns the padded digest of a message, which is its signature if the public exponent is 1. */
 const padDigest = (input: Buffer) =>
@@ -71,21 +65,24 @@ const padDigest = (input: Buffer) =>
 
 /** Signatures that verify with a key that is too weak, or need no private key. */
 const forgeries: readonly string[] = [
-  assemble('RS256', (input) => sign('sha256', input, weak.privateKey)),
-  assemble('RS256', padDigest),
-  assemble('ES256', (input) => sign('sha256', input, { key: private256, dsaEncoding: 'ieee-p1363' })),
-  assemble('EdDSA', () => Buffer.alloc(64)),
-  ...[0x01, 0x00].map((first) => assemble('EdDSA', () => Buffer.from([first, ...Buffer.alloc(63)]))),
-  ...['EdDSA', 'ES256', 'RS256', 'PS256'].map((alg) => assemble(alg, () => Buffer.alloc(0))),
+  forgeFor('RS256', (input) => sign('sha256', input, weak.privateKey)),
+  forgeFor('RS256', padDigest),
+  forgeFor('ES256', (input) => sign('sha256', input, { key: private256, dsaEncoding: 'ieee-p1363' })),
+  forgeFor('EdDSA', () => Buffer.alloc(64)),
+  ...[0x01, 0x00].map((first) => forgeFor('EdDSA', () => Buffer.from([first, ...Buffer.alloc(63)]))),
+  ...['EdDSA', 'ES256', 'RS256', 'PS256'].map((alg) => forgeFor(alg, () => Buffer.alloc(0))),
 ];
 
 function forgeTokens(): string[] {
-  const random = Array.from({ length: FORGED_TOKENS - forgeries.length }, (_, index) => {
-    const [alg, length] = [['EdDSA', 64] as const, ['ES256', 64] as const, ['RS256', 256] as const][
-      index % 3
-    ] ?? ['PS256', 128];
-    return assemble(alg, () => randomBytes(length));
-  });
+  const lengths = [
+    ['EdDSA', 64],
+    ['ES256', 64],
+    ['RS256', 256],
+    ['PS256', 128],
+  ] as const;
+  const random = lengths.flatMap(([alg, length]) =>
+    Array.from({ length: 10 }, () => forgeFor(alg, () => randomBytes(length))),
+  );
   return [...forgeries, ...random];
 }
 
@@ -127,46 +124,38 @@ test.each<[what: string, key: JWK, reason: string]>([
   ['the neutral Ed25519 key', edwards(1), SMALL],
   ['a key without type', { e: 'AQAB' }, 'no "kty"'],
 ])('with %s in the key set, forged tokens are 401 and the other keys work', async (_what, key, reason) => {
-  await withKeys([{ ...key, kid: 'broken' }, ...jwks.keys], async (gateway) => {
-    expect(await requestWith(gateway, forgeTokens())).toEqual(new Set([401]));
-    expect(await requestWith(gateway, [await member('alice')])).toEqual(new Set([200]));
-    expect(warnings(gateway)).toMatchObject([
-      { level: 40, count: 1, keys: [{ kid: 'broken', reason: expect.stringContaining(reason) }] },
-    ]);
-  });
+  const gateway = await start([{ ...key, kid: 'broken' }, ...jwks.keys]);
+  expect(await requestWith(gateway, forgeTokens())).toEqual(new Set([401]));
+  expect(await requestWith(gateway, [await member('alice')])).toEqual(new Set([200]));
+  expect(warnings(gateway)).toMatchObject([
+    { level: 40, count: 1, keys: [{ kid: 'broken', reason: expect.stringContaining(reason) }] },
+  ]);
 });
 
 test('logs many unusable keys in one short line, again only if they change', async () => {
-  const broken = Array.from({ length: 1000 }, (_, index) => ({
-    ...weakJwk,
-    kid: `${index}`.padEnd(300, 'x'),
-  }));
+  const toKey = (_none: unknown, index: number) => ({ ...weakJwk, kid: `${index}`.padEnd(300, 'x') });
+  const broken = Array.from({ length: 1000 }, toKey);
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
-  try {
-    await withKeys([...broken, ...jwks.keys], async (gateway) => {
-      const reload = async () => {
-        const before = issuer.requests();
-        vi.setSystemTime(Date.now() + 60_000);
-        expect(await requestWith(gateway, [await signToken({ sub: 'alice' })])).toEqual(new Set([200]));
-        expect(issuer.requests()).toBeGreaterThan(before);
-      };
-      await reload();
-      await reload();
-      expect(warnings(gateway)).toMatchObject([{ count: 1000 }]);
-      expect(JSON.stringify(warnings(gateway)).length).toBeLessThan(3000);
-      issuer.respondWith(JSON.stringify({ keys: [broken[0], ...jwks.keys] }));
-      await reload();
-      expect(warnings(gateway)).toMatchObject([{ count: 1000 }, { count: 1 }]);
-    });
-  } finally {
-    vi.useRealTimers();
-  }
+  onTestFinished(() => void vi.useRealTimers());
+  const gateway = await start([...broken, ...jwks.keys]);
+  const reload = async () => {
+    const before = issuer.requests();
+    vi.setSystemTime(Date.now() + 60_000);
+    expect(await requestWith(gateway, [await signToken({ sub: 'alice' })])).toEqual(new Set([200]));
+    expect(issuer.requests()).toBeGreaterThan(before);
+  };
+  await reload();
+  await reload();
+  expect(warnings(gateway)).toMatchObject([{ count: 1000 }]);
+  expect(JSON.stringify(warnings(gateway)).length).toBeLessThan(3000);
+  issuer.respondWith(JSON.stringify({ keys: [broken[0], ...jwks.keys] }));
+  await reload();
+  expect(warnings(gateway)).toMatchObject([{ count: 1000 }, { count: 1 }]);
 });
 
 test('with only unusable keys, every token is 401', async () => {
-  await withKeys([{ ...weakJwk, kid: 'broken' }], async (gateway) => {
-    expect(await requestWith(gateway, [...forgeTokens(), await member('alice')])).toEqual(new Set([401]));
-  });
+  const gateway = await start([{ ...weakJwk, kid: 'broken' }]);
+  expect(await requestWith(gateway, [...forgeTokens(), await member('alice')])).toEqual(new Set([401]));
 });
 
 test('keys for other purposes are ignored without a warning', async () => {
@@ -178,20 +167,15 @@ test('keys for other purposes are ignored without a warning', async () => {
     { kty: 'oct', k: 'c2VjcmV0' },
     { kty: 'AKP', alg: 'ML-DSA-44' },
   ];
-  await withKeys([...others, ...jwks.keys], async (gateway) => {
-    expect(await requestWith(gateway, [await member('alice')])).toEqual(new Set([200]));
-    expect(warnings(gateway)).toEqual([]);
-  });
+  const gateway = await start([...others, ...jwks.keys]);
+  expect(await requestWith(gateway, [await member('alice')])).toEqual(new Set([200]));
+  expect(warnings(gateway)).toEqual([]);
 });
 
 test('the unusable keys of AUTH_JWKS are logged and ignored too', async () => {
   const keys = [{ ...weakJwk, kid: 'broken' }, ...jwks.keys];
-  const gateway = await startTestGateway({ AUTH_JWKS: JSON.stringify({ keys }) }, database);
-  try {
-    expect(await requestWith(gateway, forgeTokens())).toEqual(new Set([401]));
-    expect(await requestWith(gateway, [await member('alice')])).toEqual(new Set([200]));
-    expect(warnings(gateway)).toMatchObject([{ keys: [{ kid: 'broken' }] }]);
-  } finally {
-    await gateway.close();
-  }
+  const gateway = await start([], { AUTH_JWKS: JSON.stringify({ keys }) });
+  expect(await requestWith(gateway, forgeTokens())).toEqual(new Set([401]));
+  expect(await requestWith(gateway, [await member('alice')])).toEqual(new Set([200]));
+  expect(warnings(gateway)).toMatchObject([{ keys: [{ kid: 'broken' }] }]);
 });
