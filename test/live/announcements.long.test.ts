@@ -98,7 +98,8 @@ test('reads the changes of many subscribers together', async () => {
   const streams = await Promise.all(users.map((user) => subscribeToNotifications(gateway, user)));
   const statements = await recordStatements(async () => {
     // Stored without an announcement.
-    for (const user of users) await insertRecords(gateway.database, 'notification', 1, { user_id: `'${user}'` });
+    for (const user of users)
+      await insertRecords(gateway.database, 'notification', 1, { user_id: `'${user}'` });
     const revisions = 'insert into user_revision (user_id, notifications) select unnest($1::text[]), 1';
     await gateway.database.sql(revisions, [users]);
     for (const stream of streams) expect((await nextEvent(stream)).notification.id).toBe('n-1');

@@ -1,29 +1,32 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { Registry } from 'prom-client';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { advisoryLocks } from '../../src/database/advisory-locks.ts';
 import { createStatisticsMetrics } from '../../src/metrics/state-metrics.ts';
 import { graphql, rest } from '../support/client.ts';
-import { waitingSessions } from '../support/database.ts';
+import { beginTransaction, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, useGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { startIssuer } from '../support/issuer.ts';
-import { scrape } from '../support/metrics.ts';
+import { type Scrape, scrape } from '../support/metrics.ts';
 import { startProxy } from '../support/proxy.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
-import { asMember, publish } from '../support/records.ts';
+import { publish } from '../support/records.ts';
 import { answer, answers } from '../support/requests.ts';
 import { freePort } from '../support/servers.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { member, signToken } from '../support/tokens.ts';
 
 const gateway = useGateway({ DATABASE_POOL_SIZE: '2' });
-let token: string;
-beforeAll(async () => {
-  token = await member('alice');
-});
+const alice = gateway.as('alice');
+
+/** Starts another gateway on the same database, until the end of the test. */
+async function start(settings: Record<string, string> = {}, { database } = gateway): Promise<TestGateway> {
+  const started = await startTestGateway(settings, database);
+  onTestFinished(() => started.close());
+  return started;
+}
 
 const REQUESTS = 'http_server_request_duration_seconds';
 const OPERATIONS = 'graphql_operation_duration_seconds';
@@ -92,47 +95,38 @@ describe('requests', () => {
     ['GET', '/user/workspaces/', 'unmatched', '404'],
   ])('are counted by route and status: %s %s', async (method, path, route, status) => {
     const labels = { http_request_method: method, http_route: route, http_response_status_code: status };
+    const token = await member('alice');
     await expectIncrease(`${REQUESTS}_count`, labels, 1, () => rest(gateway, method, path, { token }));
   });
 
   test('of both APIs are counted by operation type and root field, or as `several`', async () => {
-    const labels = (type: string, field: string) => ({
-      graphql_operation_type: type,
-      graphql_root_field: field,
+    const expectCount = (type: string, field: string, by: number, action: () => Promise<unknown>) => {
+      const labels = { graphql_operation_type: type, graphql_root_field: field };
+      return expectIncrease(`${OPERATIONS}_count`, labels, by, action);
+    };
+    await expectCount('query', 'workspaces', 2, async () => {
+      await alice.rest.get('/user/workspaces');
+      await alice.graphql('query Named { any: workspaces { totalCount } }');
     });
-    const count = `${OPERATIONS}_count`;
-    await expectIncrease(count, labels('query', 'workspaces'), 2, async () => {
-      await rest(gateway, 'GET', '/user/workspaces', { token });
-      await asMember(gateway, 'alice', 'query Named { any: workspaces { totalCount } }');
-    });
-    await expectIncrease(count, labels('mutation', 'deleteEditorAuth'), 1, () =>
-      rest(gateway, 'DELETE', '/editor/auth', { token }),
-    );
-    await expectIncrease(count, labels('query', 'several'), 1, () =>
-      asMember(gateway, 'alice', '{ workspaces { totalCount } editorAuth { needsReauth } }'),
-    );
+    await expectCount('mutation', 'deleteEditorAuth', 1, () => alice.rest.delete('/editor/auth'));
+    const several = '{ workspaces { totalCount } editorAuth { needsReauth } }';
+    await expectCount('query', 'several', 1, () => alice.graphql(several));
   });
 
   test('are measured in seconds', async () => {
-    const labels = { graphql_root_field: 'notificationPreferences' };
-    const locker = new pg.Client({ connectionString: gateway.database.url });
-    await locker.connect();
-    await locker.query('begin');
-    await locker.query('lock table notification_preference');
+    const locker = await beginTransaction(gateway.database, 'lock table notification_preference');
     const sent = performance.now();
-    const reply = asMember(gateway, 'alice', '{ notificationPreferences { pushEnabled } }');
-    await eventually(async () => {
-      expect(await waitingSessions(gateway.database)).toBe(1);
-    });
+    const reply = alice.graphql('{ notificationPreferences { pushEnabled } }');
+    await eventually(async () => expect(await waitingSessions(gateway.database)).toBe(1));
     const waiting = performance.now();
     await scrape(gateway);
     const minimum = (performance.now() - waiting) / 1000;
     await locker.query('rollback');
-    await locker.end();
     await reply;
     const maximum = (performance.now() - sent) / 1000;
     await eventually(async () => {
-      const seconds = (await scrape(gateway)).sum(`${OPERATIONS}_sum`, labels) ?? 0;
+      const labels = { graphql_root_field: 'notificationPreferences' };
+      const seconds = (await scrape(gateway)).sum(`${OPERATIONS}_sum`, labels);
       expect(seconds).toBeGreaterThan(minimum);
       expect(seconds).toBeLessThan(maximum);
     });
@@ -141,65 +135,41 @@ describe('requests', () => {
 
 describe('errors are counted by root field and code', () => {
   const document = '{ platform { __typename } notification(id: "unknown") { __typename } }';
+  const twoLists = '{ a: notifications(first: 0) { totalCount } notifications(first: 101) { totalCount } }';
+  const variable = 'query ($n: Int) { notifications(first: $n) { totalCount } }';
+  const loner = gateway.as(() => signToken({ sub: 'loner' }));
 
-  test('individually, if only some fields fail', async () => {
-    await expectIncrease(ERRORS, { graphql_root_field: 'platform', code: 'forbidden' }, 1, () =>
-      graphql(gateway, document, {}, { token }),
-    );
-    await expectIncrease(ERRORS, { graphql_root_field: 'notification', code: 'not_found' }, 1, () =>
-      graphql(gateway, document, {}, { token }),
-    );
-    await expectIncrease(ERRORS, { graphql_root_field: 'notifications', code: 'validation_failed' }, 2, () =>
-      graphql(
-        gateway,
-        '{ a: notifications(first: 0) { totalCount } notifications(first: 101) { totalCount } }',
-        {},
-        { token },
-      ),
-    );
-  });
-
-  test('once over REST', async () => {
-    await expectIncrease(ERRORS, {}, 1, () =>
-      rest(gateway, 'POST', '/user/notifications/unknown/dismiss', { token }),
-    );
-    await expectIncrease(
-      ERRORS,
-      { graphql_root_field: 'editorAuth', code: 'org_membership_required' },
-      1,
-      async () => rest(gateway, 'GET', '/editor/auth', { token: await signToken({ sub: 'loner' }) }),
-    );
-  });
-
-  test.each([
-    ['unauthenticated', () => rest(gateway, 'GET', '/user/workspaces')],
-    ['unauthenticated', () => graphql(gateway, document)],
-    ['bad_request', () => graphql(gateway, '{ unknown }', {}, { token })],
-    ['bad_request', () => graphql(gateway, '{', {}, { token })],
+  test.each<[field: string, code: string, count: number, send: () => Promise<unknown>]>([
+    ['platform', 'forbidden', 1, () => alice.graphql(document)],
+    ['notification', 'not_found', 1, () => alice.graphql(document)],
+    ['notifications', 'validation_failed', 2, () => alice.graphql(twoLists)],
+    ['dismissNotification', 'not_found', 1, () => alice.rest.post('/user/notifications/unknown/dismiss')],
+    ['editorAuth', 'org_membership_required', 1, () => loner.rest.get('/editor/auth')],
+    // Without a root field, if the whole request is rejected.
+    ['', 'unauthenticated', 1, () => rest(gateway, 'GET', '/user/workspaces')],
+    ['', 'unauthenticated', 1, () => graphql(gateway, document)],
+    ['', 'bad_request', 1, () => alice.graphql('{ unknown }')],
+    ['', 'bad_request', 1, () => alice.graphql('{')],
+    ['', 'validation_failed', 1, () => alice.graphql(variable, { n: 'x' })],
     [
-      'validation_failed',
-      () =>
-        graphql(
-          gateway,
-          'query ($n: Int) { notifications(first: $n) { totalCount } }',
-          { n: 'x' },
-          { token },
-        ),
+      '',
+      'bad_request',
+      1,
+      async () =>
+        sendRaw(gateway, rawRequest('POST /graphql', [`Authorization: Bearer ${await member('alice')}`])),
     ],
-    ['bad_request', () => sendRaw(gateway, rawRequest('POST /graphql', [`Authorization: Bearer ${token}`]))],
-  ])('with %s and without a root field, if the whole request is rejected', async (code, send) => {
-    await expectIncrease(ERRORS, { graphql_root_field: '', code }, 1, send);
+  ])('"%s", %s: %i', async (field, code, count, send) => {
+    await expectIncrease(ERRORS, { graphql_root_field: field, code }, count, send);
   });
 
   test('with rate_limited, if the limit is reached', async () => {
-    const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '1' }, gateway.database);
-    for (let count = 0; count < 3; count += 1) await rest(limited, 'GET', '/user/workspaces', { token });
+    const limited = await start({ RATE_LIMIT_READS_PER_MINUTE: '1' });
+    for (let count = 0; count < 3; count += 1) await limited.as('alice').rest.get('/user/workspaces');
     await eventually(async () => {
       const { sum } = await scrape(limited);
       expect(sum(ERRORS, { graphql_root_field: 'workspaces', code: 'rate_limited' })).toBe(2);
       expect(sum(`${REQUESTS}_count`, { http_response_status_code: '429' })).toBe(2);
     });
-    await limited.close();
   });
 });
 
@@ -254,42 +224,38 @@ describe('requests of tasks', () => {
 
   test('are counted while open and overdue, and so is what the platform feed lacks', async () => {
     const own = await startTestGateway();
-    const blocker = new pg.Client({ connectionString: own.database.url });
-    await blocker.connect();
+    onTestFinished(() => own.close());
     /** A gateway reads at its first scrape, and then at most every 15 seconds. */
     const read = async () => {
       const other = await startTestGateway({}, own.database);
       const { sum } = await scrape(other);
       await other.close();
-      const names = [
-        'requests_open',
-        'requests_overdue',
-        'requests_overdue_seconds',
-        'platform_feed_lag_seconds',
-      ];
-      return names.map((name) => sum(`gateway_${name}`));
+      const requests = ['open', 'overdue', 'overdue_seconds'].map((name) => sum(`gateway_requests_${name}`));
+      return [...requests, sum('gateway_platform_feed_lag_seconds')];
     };
-    const published = [await publish(own, 'erin'), await publish(own, 'erin'), await publish(own, 'erin')];
+    const [answered, overdue] = [
+      await publish(own, 'erin'),
+      await publish(own, 'erin'),
+      await publish(own, 'erin'),
+    ];
     await publish(own, 'erin', 'task_failed');
-    await answer(own, 'erin', { id: published[0]?.id, ...answers.approve });
+    await answer(own, 'erin', { id: answered.id, ...answers.approve });
     await eventually(async () => expect(await read()).toEqual([2, 0, 0, 0]));
 
     // Keeps gateways from storing the expiry, and from giving positions.
-    await blocker.query('begin');
-    await blocker.query(`select from user_revision where user_id = 'erin' for update`);
-    await blocker.query('select pg_advisory_xact_lock($1)', [advisoryLocks.positions]);
-    await own.database.sql(`update notification set expires_at = now() - interval '1 hour' where id = $1`, [
-      published[1]?.id,
-    ]);
-    await own.database.sql(`insert into platform_event (user_id, type, at)
+    const blocker = await beginTransaction(
+      own.database,
+      `select pg_advisory_xact_lock(${advisoryLocks.positions}) from user_revision where user_id = 'erin' for update`,
+    );
+    const { sql } = own.database;
+    await sql(`update notification set expires_at = now() - interval '1 hour' where id = $1`, [overdue.id]);
+    await sql(`insert into platform_event (user_id, type, at)
       select user_id, type, now() - interval '2 hours' from platform_event limit 1`);
     const near = (seconds: number) => expect.closeTo(seconds, -2);
     expect(await read()).toEqual([2, 1, near(3600), near(7200)]);
 
     await blocker.query('rollback');
-    await blocker.end();
     await eventually(async () => expect(await read()).toEqual([1, 0, 0, 0]));
-    await own.close();
   });
 });
 
@@ -338,19 +304,13 @@ describe('the database', () => {
   };
 
   test('connections are counted by pool and state, together with waiting requests', async () => {
-    const change = async () => {
-      const body = { preferences: [] };
-      await rest(gateway, 'PUT', '/user/notification-preferences', { token, body });
-    };
+    const change = () => alice.rest.put('/user/notification-preferences', { preferences: [] });
     await change();
     // The sweep of requests briefly uses a connection every second.
     await eventually(async () =>
       expect(await connections('changes')).toMatchObject({ max: 2, used: 0, pending: 0 }),
     );
-    const locker = new pg.Client({ connectionString: gateway.database.url });
-    await locker.connect();
-    await locker.query('begin');
-    await locker.query('lock table notification_preference');
+    const locker = await beginTransaction(gateway.database, 'lock table notification_preference');
     const waiting = [1, 2, 3].map(change);
     // The third change waits, and perhaps the sweep.
     await eventually(async () => {
@@ -359,7 +319,6 @@ describe('the database', () => {
       expect([1, 2]).toContain(pending);
     });
     await locker.query('rollback');
-    await locker.end();
     await Promise.all(waiting);
     expect(await connections('changes')).toEqual({ max: 2, used: 0, idle: 2, pending: 0 });
   });
@@ -368,22 +327,20 @@ describe('the database', () => {
     ['short_reads', '/editor/auth'],
     ['long_reads', '/user/workspaces'],
   ])('the pool %s has an idle connection after a read', async (pool, path) => {
-    await rest(gateway, 'GET', path, { token });
+    await alice.rest.get(path);
     expect(await connections(pool)).toMatchObject({ max: 2, used: 0, pending: 0 });
     expect((await connections(pool)).idle).toBeGreaterThan(0);
   });
 
   test('credentials are counted by state', async () => {
-    const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
-    await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
-    const keys = `k2:${randomBytes(32).toString('base64')}`;
+    await alice.connectEditor({ accessToken: 'access-1', refreshToken: 'refresh-1' });
     await updateStatistics(gateway.database);
-    const fresh = await startTestGateway({ ENCRYPTION_KEYS: keys }, gateway.database);
-    const { sum } = await scrape(fresh);
-    const inState = (state: string) => sum('gateway_editor_credentials', { state });
+    const { sum } = await scrape(
+      await start({ ENCRYPTION_KEYS: `k2:${randomBytes(32).toString('base64')}` }),
+    );
+    const states = ['connected', 'needs_reauth', 'unreadable'];
     // The credential was encrypted with a key that this gateway does not have.
-    expect([inState('connected'), inState('needs_reauth'), inState('unreadable')]).toEqual([0, 0, 1]);
-    await fresh.close();
+    expect(states.map((state) => sum('gateway_editor_credentials', { state }))).toEqual([0, 0, 1]);
   });
 
   test.each(['refuse', 'stall'] as const)(
@@ -393,7 +350,8 @@ describe('the database', () => {
       const behind = new URL(gateway.database.url);
       behind.port = String(proxy.port);
       const settings = { DATABASE_URL: behind.href, DATABASE_TIMEOUT_MS: '200' };
-      const proxied = await startTestGateway(settings, gateway.database);
+      const proxied = await start(settings);
+      onTestFinished(() => proxy.close());
       await proxy.setState(state);
       await eventually(async () => {
         const { sum } = await scrape(proxied);
@@ -401,8 +359,6 @@ describe('the database', () => {
         expect(sum('gateway_editor_credentials')).toBeUndefined();
         expect(sum('db_client_connection_max', { db_client_connection_pool_name: 'changes' })).toBe(10);
       });
-      await proxied.close();
-      await proxy.close();
     },
   );
 });
@@ -416,99 +372,88 @@ test('reads the statistics at most once a minute, and reports no outdated number
     return { notifications: [], deliveries: [], credentials: [{ state: 'connected', count }] };
   });
   const readCount = async () => /^gateway_editor_credentials\{.*$/m.exec(await registry.metrics())?.[0];
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
   const start = Date.now();
-  vi.useFakeTimers({ toFake: ['Date'], now: start });
-  try {
-    expect(await readCount()).toBe('gateway_editor_credentials{state="connected"} 1');
-    vi.setSystemTime(start + 59_999);
-    expect(await readCount()).toBe('gateway_editor_credentials{state="connected"} 1');
-    vi.setSystemTime(start + 60_000);
-    expect(await readCount()).toBe('gateway_editor_credentials{state="connected"} 2');
-    vi.setSystemTime(start + 120_000);
-    expect(await readCount()).toBeUndefined();
-  } finally {
-    vi.useRealTimers();
+  for (const [ms, shown] of [
+    [0, 'gateway_editor_credentials{state="connected"} 1'],
+    [59_999, 'gateway_editor_credentials{state="connected"} 1'],
+    [60_000, 'gateway_editor_credentials{state="connected"} 2'],
+    [120_000, undefined],
+  ] as const) {
+    vi.setSystemTime(start + ms);
+    expect(await readCount()).toBe(shown);
   }
 });
 
 test('shows notifications by kind and status, and counts those that were published once', async () => {
-  const published = { kind: 'task_failed' };
-  const count = async (name: string, labels: Record<string, string>) =>
-    (await scrape(gateway)).sum(name, labels) ?? 0;
-  await updateStatistics(gateway.database);
-  // Another gateway, because this one reads the statistics at most once a minute.
-  const before = await startTestGateway({}, gateway.database);
-  const active = { ...published, status: 'active' };
-  const activeBefore = (await scrape(before)).sum('gateway_notifications', active) ?? 0;
-  const publishedBefore = await count('gateway_notifications_published_total', published);
-  for (let time = 0; time < 2; time += 1)
-    await publish(gateway, 'carol', 'task_failed', { id: 'once', task: { id: 'once', projectId: 'p' } });
-  await eventually(async () =>
-    expect((await count('gateway_notifications_published_total', published)) - publishedBefore).toBe(1),
-  );
-  await updateStatistics(gateway.database);
-  const after = await startTestGateway({ MAX_SUBSCRIBERS: '7' }, gateway.database);
-  const { sum } = await scrape(after);
-  expect((sum('gateway_notifications', active) ?? 0) - activeBefore).toBe(1);
+  const kind = 'task_failed';
+  /** Another gateway, because each reads the statistics at most once a minute. */
+  const scrapeFresh = async () => {
+    await updateStatistics(gateway.database);
+    return scrape(await start({ MAX_SUBSCRIBERS: '7' }));
+  };
+  const countActive = ({ sum }: Scrape) => sum('gateway_notifications', { kind, status: 'active' }) ?? 0;
+  const before = countActive(await scrapeFresh());
+  await expectIncrease('gateway_notifications_published_total', { kind }, 1, async () => {
+    const once = { id: 'once', task: { id: 'once', projectId: 'p' } };
+    for (let time = 0; time < 2; time += 1) await publish(gateway, 'carol', kind, once);
+  });
+  const after = await scrapeFresh();
+  expect(countActive(after) - before).toBe(1);
   // Combinations without records are 0, so that the first is seen as an increase.
-  expect(sum('gateway_deliveries', { channel: 'chat', state: 'failed' })).toBe(0);
-  expect(sum('gateway_live_subscribers_max')).toBe(7);
-  await before.close();
-  await after.close();
+  expect(after.sum('gateway_deliveries', { channel: 'chat', state: 'failed' })).toBe(0);
+  expect(after.sum('gateway_live_subscribers_max')).toBe(7);
 });
 
 test('counts cached tokens, and reports the age of a fetched key set', async () => {
   expect((await scrape(gateway)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   const issuer = await startIssuer();
+  onTestFinished(() => issuer.close());
   const key = await issuer.rotate('first');
   const release = issuer.holdReplies();
-  const remote = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url }, gateway.database);
-  expect((await scrape(remote)).sum('gateway_key_set_age_seconds')).toBeUndefined();
-  expect((await scrape(remote)).sum('gateway_cached_tokens')).toBe(0);
+  const remote = await start({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
+  const waiting = await scrape(remote);
+  expect(waiting.sum('gateway_key_set_age_seconds')).toBeUndefined();
+  expect(waiting.sum('gateway_cached_tokens')).toBe(0);
   release();
 
   const signed = await signToken({ sub: 'alice' }, { key, header: { alg: 'ES256', kid: 'first' } });
-  for (let count = 0; count < 2; count += 1) {
-    expect((await rest(remote, 'GET', '/user/workspaces', { token: signed })).status).toBe(200);
-  }
+  for (let count = 0; count < 2; count += 1)
+    expect((await remote.as(async () => signed).rest.get('/user/workspaces')).status).toBe(200);
   const { sum } = await scrape(remote);
   expect(sum('gateway_cached_tokens')).toBe(1);
   expect(sum('gateway_key_set_age_seconds')).toBeGreaterThanOrEqual(0);
   expect(sum('gateway_key_set_age_seconds')).toBeLessThan(60);
-  await remote.close();
-  await issuer.close();
 });
 
 test('counts rate limit points that were counted in memory because Redis is unreachable', async () => {
-  const url = `redis://127.0.0.1:${await freePort()}`;
-  const settings = { REDIS_URL: url, RATE_LIMIT_READS_PER_MINUTE: '100' };
-  const withoutRedis = await startTestGateway(settings, gateway.database);
-  for (let count = 0; count < 3; count += 1) await rest(withoutRedis, 'GET', '/user/workspaces', { token });
+  const REDIS_URL = `redis://127.0.0.1:${await freePort()}`;
+  const withoutRedis = await start({ REDIS_URL, RATE_LIMIT_READS_PER_MINUTE: '100' });
+  for (let count = 0; count < 3; count += 1) await withoutRedis.as('alice').rest.get('/user/workspaces');
   const { sum } = await scrape(withoutRedis);
   expect(sum('gateway_rate_limit_fallbacks_total')).toBe(3);
   expect(sum('gateway_redis_up')).toBe(0);
-  await withoutRedis.close();
 });
 
 describe('access to /metrics', () => {
   test('returns 404 on a public address without METRICS_TOKEN', async () => {
-    const open = await startTestGateway({ HOST: '0.0.0.0' }, gateway.database);
+    const open = await start({ HOST: '0.0.0.0' });
     const here = { address: `http://127.0.0.1:${new URL(open.address).port}` };
     const { status, body } = await rest(here, 'GET', '/metrics');
     expect([status, body.code]).toEqual([404, 'not_found']);
-    await open.close();
   });
 
   test('requires METRICS_TOKEN as a bearer token, if it is set', async () => {
     const secret = 'a-token-for-metrics';
-    const guarded = await startTestGateway({ METRICS_TOKEN: secret, LOG_LEVEL: 'debug' }, gateway.database);
+    const guarded = await start({ METRICS_TOKEN: secret, LOG_LEVEL: 'debug' });
     for (const [sent, challenge] of [
       [undefined, 'Bearer'],
       [secret, 'Bearer'],
       [`Basic ${secret}`, 'Bearer'],
       [`Bearer ${secret}x`, 'Bearer error="invalid_token"'],
       [`Bearer ${secret.slice(1)}`, 'Bearer error="invalid_token"'],
-      [`Bearer ${token}`, 'Bearer error="invalid_token"'],
+      [`Bearer ${await member('alice')}`, 'Bearer error="invalid_token"'],
     ]) {
       const headers: Record<string, string> = sent === undefined ? {} : { Authorization: sent };
       const reply = await rest(guarded, 'GET', '/metrics', { headers });
@@ -518,6 +463,5 @@ describe('access to /metrics', () => {
     const { samples } = await scrape(guarded, { Authorization: `Bearer ${secret}` });
     expect(samples.length).toBeGreaterThan(10);
     expect(guarded.logLines().join('\n')).not.toContain(secret);
-    await guarded.close();
   });
 });
