@@ -230,9 +230,10 @@ test('counting records is one statement, and reading the statistics reads none',
     await opened.close();
     await database.drop();
   });
-  const isOfRecords = ({ text }: { text: string }) => /"(notification|workspace|delivery)"/.test(text);
+  const countsRecords = ({ text }: { text: string }) =>
+    /count\(.*"(notification|workspace|delivery)"/s.test(text);
   const counted = await recordStatements(() => countRecords(opened, new AbortController().signal));
-  expect(counted.filter(isOfRecords)).toHaveLength(1);
+  expect(counted.filter(countsRecords)).toHaveLength(1);
   const gateway = await start({}, database);
-  expect((await recordStatements(() => read(gateway))).filter(isOfRecords)).toEqual([]);
+  expect((await recordStatements(() => read(gateway))).filter(countsRecords)).toEqual([]);
 });
