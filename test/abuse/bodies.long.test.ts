@@ -1,26 +1,15 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rest } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { createAs } from '../support/as.ts';
 import { eventually } from '../support/eventually.ts';
-import { settingsFor } from '../support/gateway.ts';
-import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { member } from '../support/tokens.ts';
-import { peakMemoryMiB, resetPeakMemory } from './support/memory.ts';
-import { processorTimeMs } from './support/processor-time.ts';
+import { measureMemoryMiB, processorTimeMs, useMeasuredGateway } from './support/measured-gateway.ts';
 import { openUnread } from './support/unread.ts';
 
-let database: TestDatabase;
-let gateway: GatewayProcess;
+const gateway = useMeasuredGateway({ GRAPHIQL: 'true', LOG_LEVEL: 'fatal' });
 let token: string;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGatewayProcess({ ...settingsFor(database), GRAPHIQL: 'true', LOG_LEVEL: 'fatal' });
   token = await member('mallory');
-});
-afterAll(async () => {
-  await gateway.stop();
-  await database.drop();
 });
 
 const CONNECTIONS = 400;
@@ -63,58 +52,43 @@ function untilIdle(): Promise<void> {
 }
 
 async function expectServed(): Promise<void> {
-  const other = { token: await member('alice'), body: { preferences: [] } };
-  expect((await rest(gateway, 'PUT', '/user/notification-preferences', other)).status).toBe(200);
+  const reply = await createAs(gateway)('alice').rest.put('/user/notification-preferences', {
+    preferences: [],
+  });
+  expect(reply.status).toBe(200);
 }
+
+const toRequest = (lines: readonly string[], body = '') => [...lines, '', body].join('\r\n');
 
 test.each(attacks)(
   'uses less than 80 MiB for 400 unfinished bodies, and serves others: $what',
   async ({ lines, part, isChunked }) => {
     await expectServed();
-    resetPeakMemory(gateway.pid);
-    const before = peakMemoryMiB(gateway.pid);
-    const text = [...lines(), '', isChunked ? `${part.length.toString(16)}\r\n${part}\r\n` : part].join(
-      '\r\n',
-    );
-    const connections = await Promise.all(
-      Array.from({ length: CONNECTIONS }, () => openUnread(gateway, text)),
-    );
-
-    await untilIdle();
-    await expectServed();
-    expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(80);
-    for (const connection of connections) connection.close();
+    const text = toRequest(lines(), isChunked ? `${part.length.toString(16)}\r\n${part}\r\n` : part);
+    const used = await measureMemoryMiB(gateway, async () => {
+      const opening = Array.from({ length: CONNECTIONS }, () => openUnread(gateway, text));
+      const connections = await Promise.all(opening);
+      await untilIdle();
+      await expectServed();
+      for (const connection of connections) connection.close();
+    });
+    expect(used).toBeLessThan(80);
   },
 );
 
 test('uses less than 80 MiB for bodies pipelined behind requests that do not end', async () => {
-  const authorization = `Authorization: Bearer ${token}`;
   const query = encodeURIComponent('subscription { workspaceEvents { __typename } }');
-  const stream = [
-    `GET /graphql?query=${query} HTTP/1.1`,
-    'Host: a',
-    authorization,
-    'Accept: text/event-stream',
-    '',
-    '',
-  ].join('\r\n');
+  const common = ['Host: a', `Authorization: Bearer ${token}`];
+  const stream = toRequest([`GET /graphql?query=${query} HTTP/1.1`, ...common, 'Accept: text/event-stream']);
   const body = 'x'.repeat(60_000);
-  const post = [
-    'POST /graphql HTTP/1.1',
-    'Host: a',
-    authorization,
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-    '',
-    body,
-  ].join('\r\n');
+  const framing = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+  const post = toRequest(['POST /graphql HTTP/1.1', ...common, ...framing], body);
   await expectServed();
-  resetPeakMemory(gateway.pid);
-  const before = peakMemoryMiB(gateway.pid);
-  const text = stream + post.repeat(143);
-  const connections = await Promise.all(Array.from({ length: 20 }, () => openUnread(gateway, text)));
-
-  await Promise.all(connections.map((connection) => connection.readAll()));
-  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(80);
+  const used = await measureMemoryMiB(gateway, async () => {
+    const opening = Array.from({ length: 20 }, () => openUnread(gateway, stream + post.repeat(143)));
+    const connections = await Promise.all(opening);
+    await Promise.all(connections.map((connection) => connection.readAll()));
+  });
+  expect(used).toBeLessThan(80);
   await expectServed();
 });

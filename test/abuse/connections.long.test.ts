@@ -1,27 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { timeouts } from '../../src/server/connections.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
-import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
-import { peakMemoryMiB, resetPeakMemory } from './support/memory.ts';
+import { measureMemoryMiB, useMeasuredGateway } from './support/measured-gateway.ts';
 import { openUnread } from './support/unread.ts';
 
-let database: TestDatabase;
-/** A separate process, whose memory is measured. */
-let measured: GatewayProcess;
+const measured = useMeasuredGateway({ GRAPHIQL: 'true', LOG_LEVEL: 'error' });
 /** A gateway in this process with a short timeout for stalled writes. */
 let gateway: TestGateway;
 let token: string;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  const settings = { ...settingsFor(database), GRAPHIQL: 'true', LOG_LEVEL: 'error' };
-  measured = await startGatewayProcess(settings);
-  const shortTimeouts = { ...timeouts, stalledWriteTimeout: 1000 };
-  gateway = await startTestGateway({}, database, shortTimeouts);
+  gateway = await startTestGateway({}, measured.database, { ...timeouts, stalledWriteTimeout: 1000 });
   token = await member('alice');
   // The list is 18 MB, more than the kernel's socket buffers hold.
   for (let round = 0; round < 20; round += 1) {
@@ -31,11 +23,7 @@ beforeAll(async () => {
     await putWorkspaces(gateway, 'alice', workspaces);
   }
 });
-afterAll(async () => {
-  await measured.stop();
-  await gateway.close();
-  await database.drop();
-});
+afterAll(() => gateway.close());
 
 /** Returns the path of a page's script, its largest asset. */
 async function findScript(gateway: { address: string }, page: string, stem: string): Promise<string> {
@@ -57,12 +45,11 @@ test.each(pages)(
   'closes a connection with 61 KB of pipelined requests for the script of %s, using less than 64 MiB',
   async (page, stem) => {
     const request = get(await findScript(measured, page, stem));
-    resetPeakMemory(measured.pid);
-    const before = peakMemoryMiB(measured.pid);
-    const connection = await openUnread(measured, request.repeat(Math.ceil(61_000 / request.length)));
-
-    await connection.readAll();
-    expect(peakMemoryMiB(measured.pid) - before).toBeLessThan(64);
+    const used = await measureMemoryMiB(measured, async () => {
+      const connection = await openUnread(measured, request.repeat(Math.ceil(61_000 / request.length)));
+      await connection.readAll();
+    });
+    expect(used).toBeLessThan(64);
     expect((await fetch(`${measured.address}/healthz`)).status).toBe(200);
   },
 );
@@ -71,17 +58,15 @@ test.each(pages)(
   'uses less than 64 MiB for fifty connections with 144 unread requests each for the script of %s',
   async (page, stem) => {
     const request = get(await findScript(measured, page, stem));
-    resetPeakMemory(measured.pid);
-    const before = peakMemoryMiB(measured.pid);
-    const connections = await Promise.all(
-      Array.from({ length: 50 }, () => openUnread(measured, request.repeat(144))),
-    );
-    // Once a later request has a reply, all earlier ones have been parsed.
-    const settled = await openUnread(measured, request.replace(/\r\n\r\n$/, '\r\nConnection: close\r\n\r\n'));
-    expect((await settled.readAll()).length).toBeGreaterThan(1_000_000);
-
-    expect(peakMemoryMiB(measured.pid) - before).toBeLessThan(64);
-    for (const connection of connections) connection.close();
+    const used = await measureMemoryMiB(measured, async () => {
+      const opening = Array.from({ length: 50 }, () => openUnread(measured, request.repeat(144)));
+      const connections = await Promise.all(opening);
+      // Once a later request has a reply, all earlier ones have been parsed.
+      const settled = await openUnread(measured, request.replace(/\r\n$/, 'Connection: close\r\n\r\n'));
+      expect((await settled.readAll()).length).toBeGreaterThan(1_000_000);
+      for (const connection of connections) connection.close();
+    });
+    expect(used).toBeLessThan(64);
   },
 );
 

@@ -1,18 +1,11 @@
-import { once } from 'node:events';
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { setInterval } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { settingsFor } from '../support/gateway.ts';
-import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
+import { expect, test } from 'vitest';
+import { insertRecords } from '../support/bulk-records.ts';
 import { member } from '../support/tokens.ts';
-import { peakMemoryMiB, resetPeakMemory } from './support/memory.ts';
+import { createClient, measureMemoryMiB, quantile, useMeasuredGateway } from './support/measured-gateway.ts';
 import { openUnread } from './support/unread.ts';
 
 /* Users with the largest notifications must neither exhaust the memory nor slow down another user. */
-
-let database: TestDatabase;
-let gateway: GatewayProcess;
 
 const MIB = 1024 * 1024;
 /** The largest payload that can be published: its size, and the number of its values. */
@@ -22,35 +15,22 @@ const NUMBER = 100;
 const USERS = 10;
 const CALLERS = 200;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
+const gateway = useMeasuredGateway({}, async (database) => {
   for (let user = 0; user < USERS; user += 1) {
     // Text, and many small values.
-    await insertLarge(`text-${user}`, `"${'ab '.repeat((PAYLOAD_BYTES - 100) / 3)}"`);
-    await insertLarge(`values-${user}`, `[${'["abcdefg"],'.repeat((VALUES - 10) / 2)}[]]`);
+    for (const [kind, extra] of [
+      ['text', `"${'ab '.repeat((PAYLOAD_BYTES - 100) / 3)}"`],
+      ['values', `[${'["abcdefg"],'.repeat((VALUES - 10) / 2)}[]]`],
+    ])
+      await insertRecords(database, 'notification', NUMBER, {
+        user_id: `'${kind}-${user}'`,
+        status: "'active'",
+        task_id: "'task-' || n",
+        payload: `'{"toolId":"t","input":{"summary":"s","plan":"p","x":${extra}}}'::json`,
+        request_state: "'open'",
+      });
   }
-  gateway = await startGatewayProcess({
-    ...settingsFor(database),
-    LOG_LEVEL: 'warn',
-    RATE_LIMIT_READS_PER_MINUTE: '0',
-  });
-}, 60_000);
-afterAll(async () => {
-  await gateway.stop();
-  await database.drop();
 });
-
-async function insertLarge(user: string, extra: string): Promise<void> {
-  const payload = `{"toolId":"t","input":{"summary":"s","plan":"p","x":${extra}}}`;
-  await database.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               request_state, occurred_at, created_at, updated_at)
-     select $1, 'n-' || n, n, 'plan_requested', 'active', 'task-' || n, 'p', 'A title', $2::json,
-            'open', now(), now() - n * interval '1 min', now()
-       from generate_series(1, $3::int) n`,
-    [user, payload, NUMBER],
-  );
-}
 
 const content = '... on PlanRequestedNotification { payload { input } }';
 const repeat = (count: number, make: (index: number) => string) =>
@@ -83,11 +63,12 @@ test.each<[Name, string]>([
     const tokens = await Promise.all(
       Array.from({ length: CALLERS }, (_, index) => member(userOf(kind, index))),
     );
-    const agent = new Agent({ keepAlive: true });
-    const { memoryMiB, p99Ms, result } = await measure(() =>
-      Promise.all(tokens.map((token) => send(agent, 'POST', '/graphql', body, token))),
-    );
-    agent.destroy();
+    const client = createClient(gateway);
+    let result: { status: number; bytes: number }[] = [];
+    const { memoryMiB, p99Ms } = await measure(async () => {
+      result = await Promise.all(tokens.map((token) => client.send({ token, body })));
+    });
+    client.close();
     const served = result.filter(({ status }) => status === 200);
     // The others have waited for their turn for ten seconds.
     for (const { status } of result) expect([200, 429]).toContain(status);
@@ -123,47 +104,28 @@ test('200 replies that are not read neither exhaust the memory nor delay another
 });
 
 /** Measures the memory above rest during an attack, and the 99th percentile of how long another user's pages take. */
-async function measure<Result>(attack: () => Promise<Result>) {
-  const agent = new Agent({ keepAlive: true });
-  const other = await member('alice');
-  const page = JSON.stringify({ query: `{ notifications(first: 20) { nodes { ${content} } } }` });
+async function measure(attack: () => Promise<void>) {
+  const client = createClient(gateway);
+  const token = await member('alice');
+  const body = JSON.stringify({ query: `{ notifications(first: 20) { nodes { ${content} } } }` });
   const sendOther = async () => {
-    const { status } = await send(agent, 'POST', '/graphql', page, other);
-    expect(status).toBe(200);
-    await send(agent, 'GET', '/user/notifications?limit=20', undefined, other);
+    expect((await client.send({ token, body })).status).toBe(200);
+    await client.send({ method: 'GET', path: '/user/notifications?limit=20', token });
   };
   for (let warming = 0; warming < 20; warming += 1) await sendOther();
-  resetPeakMemory(gateway.pid);
-  const restMiB = peakMemoryMiB(gateway.pid);
-  let isDone = false;
-  const running = attack().finally(() => {
-    isDone = true;
-  });
   const times: number[] = [];
-  while (!isDone) {
-    const startedAt = performance.now();
-    await sendOther();
-    times.push(performance.now() - startedAt);
-  }
-  agent.destroy();
-  const result = await running;
-  const p99Ms = times.sort((a, b) => a - b)[Math.floor(0.99 * times.length)];
-  return { memoryMiB: peakMemoryMiB(gateway.pid) - restMiB, p99Ms, result };
-}
-
-/** Sends a request and discards the reply, so that this process is not the bottleneck. */
-async function send(agent: Agent, method: string, path: string, body: string | undefined, token: string) {
-  const request = httpRequest(`${gateway.address}${path}`, {
-    agent,
-    method,
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-  }).end(body);
-  const [response]: IncomingMessage[] = await once(request, 'response');
-  if (response === undefined) throw new Error('There was no response.');
-  let bytes = 0;
-  response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
+  const memoryMiB = await measureMemoryMiB(gateway, async () => {
+    let isDone = false;
+    const running = attack().finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      const startedAt = performance.now();
+      await sendOther();
+      times.push(performance.now() - startedAt);
+    }
+    await running;
   });
-  await once(response, 'end');
-  return { status: response.statusCode ?? 0, bytes };
+  client.close();
+  return { memoryMiB, p99Ms: quantile(times, 0.99) };
 }

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { graphql } from '../support/client.ts';
+import { insertRecords } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { signToken } from '../support/tokens.ts';
 
@@ -8,23 +8,19 @@ import { signToken } from '../support/tokens.ts';
 const MIB = 1024 * 1024;
 
 const gateway = useGateway();
-let token: string;
 beforeAll(async () => {
-  token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
-  await gateway.database.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               request_state, occurred_at, created_at, updated_at)
-     select 'user-' || n, 'n', n, 'plan_requested', 'active', 't', 'p', 'A title',
-            json_build_object('toolId', 't', 'input', json_build_object('summary', 's', 'plan', repeat('x', 65400))),
-            'open', now(), now(), now()
-       from generate_series(1, 100) n`,
-  );
+  await insertRecords(gateway.database, 'notification', 100, {
+    status: "'active'",
+    payload: `json_build_object('toolId', 't', 'input',
+                json_build_object('summary', 's', 'plan', repeat('x', 65400)))`,
+  });
   await gateway.database.sql(
     `insert into user_revision (user_id, notifications) select 'user-' || n, n from generate_series(1, 100) n`,
   );
 });
 
-const send = (fields: string) => graphql(gateway, `{ platform { ${fields} } }`, {}, { token });
+const dashboard = gateway.as(() => signToken({ sub: 'dashboard', scope: 'platform:read' }));
+const send = (fields: string) => dashboard.graphql(`{ platform { ${fields} } }`);
 const content = 'nodes { ... on PlanRequestedNotification { payload { input } } }';
 const pages = (count: number, first: number) =>
   Array.from(

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { settingsFor } from '../support/gateway.ts';
-import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { member } from '../support/tokens.ts';
-import { processorTimeMs } from './support/processor-time.ts';
+import {
+  createClient,
+  measureProcessorTime,
+  quantile,
+  type Sent,
+  useMeasuredGateway,
+} from './support/measured-gateway.ts';
 
 /*
  * A user whose reads or writes are used up, but not both, keeps sending requests in which no root field runs: invalid
@@ -26,48 +27,28 @@ const MIN_READS = 20;
 /** A request counts once it has been answered, so each of the other connections can exceed the limit once. */
 const MAX_SERVED = LIMIT + CONNECTIONS - 1;
 
-let database: TestDatabase;
-let gateway: GatewayProcess;
+const gateway = useMeasuredGateway({
+  RATE_LIMIT_READS_PER_MINUTE: String(LIMIT),
+  RATE_LIMIT_WRITES_PER_MINUTE: String(LIMIT),
+});
+const client = createClient(gateway);
 /** Processor time of a read, in milliseconds. */
 let readMs: number;
-const agent = new Agent({ keepAlive: true });
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGatewayProcess({
-    ...settingsFor(database),
-    RATE_LIMIT_READS_PER_MINUTE: String(LIMIT),
-    RATE_LIMIT_WRITES_PER_MINUTE: String(LIMIT),
-    LOG_LEVEL: 'warn',
-  });
   // Before code is compiled, requests take several times as long.
-  await measureProcessorTime(100, readAsNextUser);
-  readMs = await measureProcessorTime(200, readAsNextUser);
+  await measureProcessorTime(gateway, 100, readAsNextUser);
+  readMs = await measureProcessorTime(gateway, 200, readAsNextUser);
   const alone = [];
   while (alone.length < MIN_READS) alone.push(await measureDuration(readAsNextUser));
   print(`alone (${readMs} ms of processor time)`, alone);
 });
-afterAll(async () => {
-  agent.destroy();
-  await gateway.stop();
-  await database.drop();
-});
+afterAll(() => client.close());
 
 type Reply = { status: number; isBlocked: boolean };
 
-async function send(method: string, path: string, token: string, body: Buffer): Promise<Reply> {
-  const request = httpRequest(`${gateway.address}${path}`, {
-    agent,
-    method,
-    headers: {
-      Authorization: `Bearer ${token}`,
-      Accept: 'application/graphql-response+json',
-      'Content-Type': 'application/json',
-      'Content-Length': body.length,
-    },
-  }).end(body);
-  const [response]: IncomingMessage[] = await once(request, 'response');
-  if (response === undefined) throw new Error('There was no response.');
+async function send(sent: Sent): Promise<Reply> {
+  const response = await client.open(sent);
   const reply = await text(response);
   const { statusCode: status = 0 } = response;
   // An error of a root field has a path. A request that is refused because of unfinished bodies is charged too.
@@ -78,7 +59,7 @@ async function send(method: string, path: string, token: string, body: Buffer): 
 /** Prepares a GraphQL request. */
 function prepare(query: string, variables?: unknown) {
   const body = Buffer.from(JSON.stringify({ query, variables }));
-  return (token: string) => send('POST', '/graphql', token, body);
+  return (token: string) => send({ token, body });
 }
 
 const read = prepare('{ editorAuth { needsReauth } }');
@@ -92,13 +73,6 @@ async function readAsNextUser(): Promise<void> {
   reads += 1;
   const { status } = await read(token);
   if (status !== 200) throw new Error(`A read returned ${status}.`);
-}
-
-/** Returns the average processor time of a request, in milliseconds. */
-async function measureProcessorTime(times: number, send: () => Promise<unknown>): Promise<number> {
-  const before = processorTimeMs(gateway.pid);
-  for (let count = 0; count < times; count += 1) await send();
-  return (processorTimeMs(gateway.pid) - before) / times;
 }
 
 async function measureDuration(send: () => Promise<unknown>): Promise<number> {
@@ -123,14 +97,10 @@ async function flood(attack: () => Promise<Reply>) {
   return { replies, durations };
 }
 
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
-}
-
 /** Prints the median and the maximum of durations if `PRINT_LATENCIES` is set. */
 function print(what: string, durations: readonly number[], more = ''): void {
   if (process.env.PRINT_LATENCIES === undefined) return;
-  const [p50, max] = [median(durations), Math.max(...durations)].map((ms) => ms.toFixed(1));
+  const [p50, max] = [quantile(durations), Math.max(...durations)].map((ms) => ms.toFixed(1));
   process.stdout.write(`reads ${what}: n=${durations.length} p50=${p50} ms max=${max} ms ${more}\n`);
 }
 
@@ -162,7 +132,7 @@ test.each<Attack>([
   {
     what: 'invalid 1 MB bodies over REST',
     useUp: read,
-    attack: (token) => send('PUT', '/user/notification-preferences', token, putBody),
+    attack: (token) => send({ method: 'PUT', path: '/user/notification-preferences', token, body: putBody }),
     status: 422,
   },
   { what: 'reads that the limit refuses', useUp: read, attack: read, status: 429 },
@@ -174,7 +144,7 @@ test.each<Attack>([
     for (let count = 0; count < LIMIT; count += 1) expect((await useUp(token)).status).toBe(200);
 
     const { replies, durations } = await flood(() => attack(token));
-    const blockedMs = await measureProcessorTime(50, async () => {
+    const blockedMs = await measureProcessorTime(gateway, 50, async () => {
       replies.push(await attack(token));
     });
     const served = replies.filter(({ isBlocked }) => !isBlocked);
@@ -189,6 +159,6 @@ test.each<Attack>([
     expect(served.length).toBeLessThanOrEqual(MAX_SERVED);
     // Receiving a body of a megabyte costs two to four reads. Parsing it as well costs more than twenty.
     expect(blockedMs / readMs).toBeLessThan(15);
-    expect(median(durations)).toBeLessThan(400);
+    expect(quantile(durations)).toBeLessThan(400);
   },
 );

@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { getIntrospectionQuery } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { settingsFor } from '../support/gateway.ts';
-import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
+import { startGatewayProcess } from '../support/process.ts';
 import { payloads, workspaceInput } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
-import { peakMemoryMiB, resetPeakMemory } from './support/memory.ts';
-import { processorTimeMs } from './support/processor-time.ts';
+import { measureMemoryMiB, measureProcessorTime, useMeasuredGateway } from './support/measured-gateway.ts';
 
 /*
  * Requests that are designed to cost the gateway far more than their sender. Processor time is limited relative to a
  * plain request of the same run; the size of the reply and memory are limited too.
  */
 
-let database: TestDatabase;
-let gateway: GatewayProcess;
+const gateway = useMeasuredGateway({ GRAPHIQL: 'true' });
 let tokens: Readonly<Record<Caller, string>>;
 /** Processor time of a plain request, in milliseconds. */
 let plainMs: number;
@@ -23,15 +20,9 @@ let plainMs: number;
 type Caller = 'nobody' | 'member' | 'service';
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await startGatewayProcess({ ...settingsFor(database), GRAPHIQL: 'true', LOG_LEVEL: 'warn' });
   tokens = { nobody: '', member: await member('mallory'), service: await platform() };
-  await measureProcessorTime(100, plain);
-  plainMs = await measureProcessorTime(200, plain);
-});
-afterAll(async () => {
-  await gateway.stop();
-  await database.drop();
+  await measureProcessorTime(gateway, 100, plain);
+  plainMs = await measureProcessorTime(gateway, 200, plain);
 });
 
 const plain = () => postDocument('member', '{ editorAuth { needsReauth } }');
@@ -47,13 +38,6 @@ async function post(path: string, caller: Caller, body: string, method = 'POST')
     body,
   });
   return { status: response.status, text: await response.text() };
-}
-
-/** Returns the average processor time of a request, in milliseconds. */
-async function measureProcessorTime(times: number, send: () => Promise<unknown>): Promise<number> {
-  const before = processorTimeMs(gateway.pid);
-  for (let count = 0; count < times; count += 1) await send();
-  return (processorTimeMs(gateway.pid) - before) / times;
 }
 
 const repeat = (count: number, make: (index: number) => string, separator = ' ') =>
@@ -247,7 +231,7 @@ test.each([...overGraphQL, ...overRest])(
   async ({ prepare }) => {
     const send = prepare();
     const reply = await send();
-    const ms = await measureProcessorTime(1, send);
+    const ms = await measureProcessorTime(gateway, 1, send);
 
     expect(reply.status).toBeLessThan(500);
     expect(reply.text).toMatch(/"errors":\[\{/);
@@ -258,36 +242,29 @@ test.each([...overGraphQL, ...overRest])(
   },
 );
 
-test('uses less than 50 MiB for 250 unique documents, some sent often enough to be compiled', async () => {
-  const fields = 'id title status kind createdAt updatedAt occurredAt';
-  resetPeakMemory(gateway.pid);
-  const before = peakMemoryMiB(gateway.pid);
-  for (let index = 0; index < 250; index += 1) {
-    const query = `query Q${index} { notifications(first: 1) { nodes { ... on UserNotification { ${fields} } } } }`;
-    const again = index % 5 === 0 ? 12 : 1;
-    const replies = await Promise.all(Array.from({ length: again }, () => postDocument('member', query)));
-    for (const { status } of replies) expect(status).toBe(200);
-  }
+const fields = 'id title status kind createdAt updatedAt occurredAt';
+const oneNotification = (index: number) =>
+  `query Q${index} { notifications(first: 1) { nodes { ... on UserNotification { ${fields} } } } }`;
+const introspect = (index: number) =>
+  getIntrospectionQuery({ typeDepth: 7 }).replace('IntrospectionQuery', `Introspection${index}`);
 
-  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(50);
-});
-
-test('uses less than 50 MiB for unique introspection queries', async () => {
-  resetPeakMemory(gateway.pid);
-  const before = peakMemoryMiB(gateway.pid);
-  for (let index = 0; index < 10; index += 1) {
-    const all = getIntrospectionQuery({ typeDepth: 7 });
-    const query = all.replace('IntrospectionQuery', `Introspection${index}`);
-    const replies = await Promise.all(Array.from({ length: 12 }, () => postDocument('member', query)));
-    for (const { status } of replies) expect(status).toBe(200);
-  }
-
-  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(50);
+test.each([
+  ['250 unique documents, some sent often enough to be compiled', 250, 5, oneNotification],
+  ['unique introspection queries', 10, 1, introspect],
+])('uses less than 50 MiB for %s', async (_what, count, repeated, create) => {
+  const used = await measureMemoryMiB(gateway, async () => {
+    for (let index = 0; index < count; index += 1) {
+      const again = index % repeated === 0 ? 12 : 1;
+      const sending = Array.from({ length: again }, () => postDocument('member', create(index)));
+      for (const { status } of await Promise.all(sending)) expect(status).toBe(200);
+    }
+  });
+  expect(used).toBeLessThan(50);
 });
 
 test('rejects requests over the rate limit at low cost, whatever they contain', async () => {
   const limited = await startGatewayProcess({
-    ...settingsFor(database),
+    ...settingsFor(gateway.database),
     RATE_LIMIT_WRITES_PER_MINUTE: '1',
     RATE_LIMIT_READS_PER_MINUTE: '1',
   });
@@ -302,12 +279,11 @@ test('rejects requests over the rate limit at low cost, whatever they contain', 
   expect(await send('PUT', '/user/notification-preferences')).toBe(422);
   expect(await send('POST', '/graphql')).toBe(400);
 
-  const before = processorTimeMs(limited.pid);
-  for (let count = 0; count < 10; count += 1) {
+  const ms = await measureProcessorTime(limited, 10, async () => {
     expect(await send('PUT', '/user/notification-preferences')).toBe(429);
     expect(await send('POST', '/graphql')).toBe(429);
-  }
+  });
 
-  expect((processorTimeMs(limited.pid) - before) / 20 / plainMs).toBeLessThan(40);
+  expect(ms / 2 / plainMs).toBeLessThan(40);
   await limited.stop();
 });

@@ -109,7 +109,8 @@ test('/readyz reports interrupted live events but returns 200', async () => {
   const interrupted = await eventually(async () => {
     await database.sql(
       `select pg_terminate_backend(pid) from pg_stat_activity
-       where datname = current_database() and query like 'listen%'`,
+       where datname = current_database()
+         and (query ilike 'listen %' or query = 'select 1' or query like 'begin; set local%')`,
     );
     const reply = await ask(gateway, '/readyz');
     expect(reply.body.checks.live_events).toBe('connection interrupted');
