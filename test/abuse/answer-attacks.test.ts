@@ -112,6 +112,8 @@ describe('a forged token', () => {
     new CompactEncrypt(new TextEncoder().encode(JSON.stringify(claims)))
       .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid, ...header })
       .encrypt(using);
+  const foreign = derived('answer link', randomBytes(32));
+  const unsubscribe = derived('unsubscribe token');
   /** Replaces a part of the token by that of another link. */
   const mix = (part: number) => async (target: Target) => {
     const parts = tokenOf(target).split('.');
@@ -136,15 +138,9 @@ describe('a forged token', () => {
     ['has another part', (target) => `${tokenOf(target)}.`],
     ['is percent-encoded', (target) => tokenOf(target).replace('.', '%2E')],
     ['is of no content that was shown', (target) => encrypt(content(target))],
-    [
-      'has the key of another gateway',
-      (target) => encrypt(content(target), { with: derived('answer link', randomBytes(32)) }),
-    ],
+    ['has the key of another gateway', (target) => encrypt(content(target), { with: foreign })],
     ['has the key of what is stored', (target) => encrypt(content(target), { with: key })],
-    [
-      'has the key of unsubscribe links',
-      (target) => encrypt(content(target), { with: derived('unsubscribe token') }),
-    ],
+    ['has the key of unsubscribe links', (target) => encrypt(content(target), { with: unsubscribe })],
     ['has no purpose', (target) => encrypt(content(target), { header: {} })],
     ['has another purpose', (target) => encrypt(content(target), { header: { purpose: 'unsubscribe' } })],
     ['has an unknown key ID', (target) => encrypt(content(target), { kid: 'k2' })],
@@ -186,40 +182,29 @@ describe('a forged token', () => {
 });
 
 describe('a link is void', () => {
+  const { input } = payloads.plan_requested.planRequested;
   const republish =
     (plan: string) =>
     async ({ userId, id }: Target) => {
       await deleteUser(gateway, userId);
       await putContact(gateway, userId, { email: `${userId}@example.com` });
-      const input = { summary: 'In short', plan };
-      await publish(gateway, userId, 'plan_requested', {
-        id,
-        payload: { planRequested: { toolId: 'tool-1', input } },
-      });
+      const payload = { planRequested: { toolId: 'tool-1', input: { ...input, plan } } };
+      await publish(gateway, userId, 'plan_requested', { id, payload });
     };
-  const change =
-    (email: string | undefined) =>
-    ({ userId }: Target) =>
-      putContact(gateway, userId, email === undefined ? {} : { email });
+  const change = async ({ userId }: Target, ...emails: (string | undefined)[]) => {
+    for (const email of emails) await putContact(gateway, userId, email === undefined ? {} : { email });
+  };
+  const other = 'other@example.com';
 
   test.each<[when: string, attack: Attack]>([
     ['after its ID was published again with another plan', republish('2. Do more')],
-    [
-      'after its ID was published again with the same plan',
-      republish(payloads.plan_requested.planRequested.input.plan),
-    ],
-    ['after the address has changed', change('other@example.com')],
-    ['after the address was removed', change(undefined)],
-    [
-      'after the same address was put again',
-      ({ userId }) => change(`${userId}@example.com`)({ userId, id: '', link: '' }),
-    ],
+    ['after its ID was published again with the same plan', republish(input.plan)],
+    ['after the address has changed', (target) => change(target, other)],
+    ['after the address was removed', (target) => change(target, undefined)],
+    ['after the same address was put again', (target) => change(target, `${target.userId}@example.com`)],
     [
       'after the address has changed twice',
-      async (target) => {
-        await change('other@example.com')(target);
-        await change(`${target.userId}@example.com`)(target);
-      },
+      (target) => change(target, other, `${target.userId}@example.com`),
     ],
   ])('%s', async (_when, attack) => {
     const target = await expectHarmless(attack);
@@ -247,11 +232,7 @@ describe('a link is void', () => {
   test('after seven days', async () => {
     const target = await createTarget();
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 7 * 86_400_000 + 1000 });
-    try {
-      await expectInvalid(target, tokenOf(target));
-    } finally {
-      vi.useRealTimers();
-    }
+    await expectInvalid(target, tokenOf(target)).finally(() => vi.useRealTimers());
     expect((await openLink(target.link)).status).toBe(200);
   });
 });
@@ -259,73 +240,52 @@ describe('a link is void', () => {
 describe('a scanner, or a page of another site, changes nothing', () => {
   const approve = new URLSearchParams(decide.approve).toString();
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
-  const post = (headers: Record<string, string>, body: RequestInit['body'] = approve) => ({
+  /** A form of the page, unless other headers are given. */
+  const post = (body: RequestInit['body'] = approve, headers: Record<string, string> = {}) => ({
     method: 'POST',
-    headers,
+    headers: { ...form, Origin: gateway.address, ...headers },
     body,
   });
-  const own = () => ({ ...form, Origin: gateway.address });
+  const from = (Origin: string) => post(approve, { Origin });
+  const ofType = (type: string, body = approve) => post(body, { 'Content-Type': type });
+  const part = '--x\r\nContent-Disposition: form-data; name="choice-0"\r\n\r\n0\r\n--x--';
 
   test.each<[what: string, send: () => RequestInit, status: number]>([
     ['GET', () => ({}), 200],
     ['HEAD', () => ({ method: 'HEAD' }), 200],
     ['OPTIONS', () => ({ method: 'OPTIONS' }), 404],
-    ['PUT', () => ({ method: 'PUT', headers: own(), body: approve }), 404],
-    ['PATCH', () => ({ method: 'PATCH', headers: own(), body: approve }), 404],
+    ['PUT', () => ({ ...post(), method: 'PUT' }), 404],
+    ['PATCH', () => ({ ...post(), method: 'PATCH' }), 404],
     ['DELETE', () => ({ method: 'DELETE' }), 404],
-    [
-      'GET with another method in a header',
-      () => ({ headers: { ...own(), 'X-HTTP-Method-Override': 'POST' } }),
-      200,
-    ],
-    ['POST without a body', () => ({ method: 'POST', headers: own() }), 422],
-    ['POST of the form as it is, with its button', () => post(own(), 'text-0='), 422],
-    ['POST of every button', () => post(own(), 'choice-0=0&choice-0=1&choice-0=2&text-0=x'), 422],
-    ['POST of an unknown decision', () => post(own(), 'choice-0=3'), 422],
-    ['POST of a negative decision', () => post(own(), 'choice-0=-1'), 422],
-    ['POST of an empty decision', () => post(own(), 'choice-0='), 422],
-    ['POST of a decision by name', () => post(own(), 'choice-0=approve&decision=approve'), 422],
-    ['POST without an origin', () => post(form), 400],
-    ['POST of the origin null', () => post({ ...form, Origin: 'null' }), 400],
-    ['POST of another site', () => post({ ...form, Origin: 'https://evil.example' }), 400],
-    ['POST of a site that may call the API', () => post({ ...form, Origin: 'https://app.example.com' }), 400],
-    ['POST of a similar site', () => post({ ...form, Origin: `${gateway.address}.evil.example` }), 400],
-    ['POST of another port', () => post({ ...form, Origin: 'http://127.0.0.1' }), 400],
-    [
-      'POST with another scheme',
-      () => post({ ...form, Origin: gateway.address.replace('http', 'https') }),
-      400,
-    ],
-    ['POST of a referrer only', () => post({ ...form, Referer: gateway.address }), 400],
-    ['POST of JSON', () => post({ ...own(), 'Content-Type': 'application/json' }, '{"choice-0":"0"}'), 400],
-    ['POST of text', () => post({ ...own(), 'Content-Type': 'text/plain' }), 400],
-    [
-      'POST of a similar type',
-      () => post({ ...own(), 'Content-Type': 'application/x-www-form-urlencoded2' }),
-      400,
-    ],
-    [
-      'POST of several parts',
-      () =>
-        post(
-          { ...own(), 'Content-Type': 'multipart/form-data; boundary=x' },
-          '--x\r\nContent-Disposition: form-data; name="choice-0"\r\n\r\n0\r\n--x--',
-        ),
-      400,
-    ],
-    [
-      'POST of a compressed form',
-      () => post({ ...own(), 'Content-Encoding': 'gzip' }, gzipSync(approve)),
-      400,
-    ],
-    ['POST of more than 128 KiB', () => post(own(), `${approve}&text-0=${'x'.repeat(131_072)}`), 400],
+    ['GET with another method in a header', () => ({ headers: { 'X-HTTP-Method-Override': 'POST' } }), 200],
+    ['POST without a body', () => post(null), 422],
+    ['POST of the form as it is, with its button', () => post('text-0='), 422],
+    ['POST of every button', () => post('choice-0=0&choice-0=1&choice-0=2&text-0=x'), 422],
+    ['POST of an unknown decision', () => post('choice-0=3'), 422],
+    ['POST of a negative decision', () => post('choice-0=-1'), 422],
+    ['POST of an empty decision', () => post('choice-0='), 422],
+    ['POST of a decision by name', () => post('choice-0=approve&decision=approve'), 422],
+    ['POST without an origin', () => ({ ...post(), headers: form }), 400],
+    ['POST of the origin null', () => from('null'), 400],
+    ['POST of another site', () => from('https://evil.example'), 400],
+    ['POST of a site that may call the API', () => from('https://app.example.com'), 400],
+    ['POST of a similar site', () => from(`${gateway.address}.evil.example`), 400],
+    ['POST of another port', () => from('http://127.0.0.1'), 400],
+    ['POST with another scheme', () => from(gateway.address.replace('http', 'https')), 400],
+    ['POST of a referrer only', () => ({ ...post(), headers: { ...form, Referer: gateway.address } }), 400],
+    ['POST of JSON', () => ofType('application/json', '{"choice-0":"0"}'), 400],
+    ['POST of text', () => ofType('text/plain'), 400],
+    ['POST of a similar type', () => ofType('application/x-www-form-urlencoded2'), 400],
+    ['POST of several parts', () => ofType('multipart/form-data; boundary=x', part), 400],
+    ['POST of a compressed form', () => post(gzipSync(approve), { 'Content-Encoding': 'gzip' }), 400],
+    ['POST of more than 128 KiB', () => post(`${approve}&text-0=${'x'.repeat(131_072)}`), 400],
     [
       'POST of more than 128 KiB without a length',
-      () => ({ ...post(own(), new Blob(['x'.repeat(200_000)]).stream()), duplex: 'half' }),
+      () => ({ ...post(new Blob(['x'.repeat(200_000)]).stream()), duplex: 'half' }),
       400,
     ],
-    ['POST of a long text', () => post(own(), `${approve}&text-0=${'x'.repeat(10_001)}`), 422],
-    ['POST to the link with a query', () => post(own(), 'text-0=x'), 422],
+    ['POST of a long text', () => post(`${approve}&text-0=${'x'.repeat(10_001)}`), 422],
+    ['POST to the link with a query', () => post('text-0=x'), 422],
   ])('%s', async (what, send, status) => {
     const target = await expectHarmless(async ({ link }) => {
       const reply = await openLink(what.endsWith('with a query') ? `${link}?${approve}` : link, send());
@@ -408,28 +368,22 @@ describe('an interaction changes nothing', () => {
   const isOpen = async ({ userId, id }: Shown) =>
     (await readNotification(slack, userId, id))?.request.state === 'OPEN';
 
+  const signature = (value: string) => () => ({ headers: { 'X-Slack-Signature': value } });
+  const timestamp = (value: () => string) => () => ({ headers: { 'X-Slack-Request-Timestamp': value() } });
+  const send = (payload: object) => () => ({ payload });
+  const button = (other: object) => (shown: Shown) => ({ payload: rebind(shown, other) });
+  const zeros = '0'.repeat(64);
+
   test.each<[what: string, forge: (shown: Shown) => Forged | Promise<Forged>, status: number]>([
     ['with another secret', () => ({ secret: 'another-secret-of-slack' }), 401],
-    ['without a signature', () => ({ headers: { 'X-Slack-Signature': '' } }), 401],
-    [
-      'with a signature of another version',
-      () => ({ headers: { 'X-Slack-Signature': `v1=${'0'.repeat(64)}` } }),
-      401,
-    ],
-    ['with a short signature', () => ({ headers: { 'X-Slack-Signature': 'v0=' } }), 401],
-    ['with a signature of zeros', () => ({ headers: { 'X-Slack-Signature': `v0=${'0'.repeat(64)}` } }), 401],
-    ['without a timestamp', () => ({ headers: { 'X-Slack-Request-Timestamp': '' } }), 401],
-    [
-      'with another timestamp than the signed one',
-      () => ({ headers: { 'X-Slack-Request-Timestamp': String(now() - 1) } }),
-      401,
-    ],
-    ['with a timestamp that is no number', () => ({ headers: { 'X-Slack-Request-Timestamp': 'now' } }), 401],
-    [
-      'with a timestamp in another form',
-      () => ({ headers: { 'X-Slack-Request-Timestamp': `${now()}.0` } }),
-      401,
-    ],
+    ['without a signature', signature(''), 401],
+    ['with a signature of another version', signature(`v1=${zeros}`), 401],
+    ['with a short signature', signature('v0='), 401],
+    ['with a signature of zeros', signature(`v0=${zeros}`), 401],
+    ['without a timestamp', timestamp(() => ''), 401],
+    ['with another timestamp than the signed one', timestamp(() => String(now() - 1)), 401],
+    ['with a timestamp that is no number', timestamp(() => 'now'), 401],
+    ['with a timestamp in another form', timestamp(() => `${now()}.0`), 401],
     ['that is five minutes old', () => ({ time: now() - 302 }), 401],
     ['that is five minutes early', () => ({ time: now() + 302 }), 401],
     ['with more than was signed', () => ({ suffix: '&payload={}' }), 401],
@@ -438,22 +392,18 @@ describe('an interaction changes nothing', () => {
       async ({ userId }) => ({ secret: 'x', headers: { Authorization: `Bearer ${await member(userId)}` } }),
       401,
     ],
-    ['with more than 512 KiB', () => ({ payload: { more: 'x'.repeat(600_000) } }), 400],
+    ['with more than 512 KiB', send({ more: 'x'.repeat(600_000) }), 400],
     ['that is compressed', () => ({ headers: { 'Content-Encoding': 'gzip' } }), 400],
-    ['without a member', () => ({ payload: { user: undefined } }), 400],
-    ['without a team', () => ({ payload: { team: null } }), 400],
+    ['without a member', send({ user: undefined }), 400],
+    ['without a team', send({ team: null }), 400],
     [
       'with several actions',
-      ({ payload }) => ({ payload: { actions: [...payload.actions, ...payload.actions] } }),
+      ({ payload: { actions } }) => ({ payload: { actions: [...actions, ...actions] } }),
       400,
     ],
-    [
-      'with a button that is not of the gateway',
-      () => ({ payload: { actions: [{ action_id: 'answer-0', value: 'approve' }] } }),
-      400,
-    ],
-    ['of another workspace', () => ({ payload: { team: { id: 'T0OTHER' } } }), 200],
-    ['of another member', () => ({ payload: { user: { id: 'U-other' } } }), 200],
+    ['with a button of another app', send({ actions: [{ action_id: 'answer-0', value: 'approve' }] }), 400],
+    ['of another workspace', send({ team: { id: 'T0OTHER' } }), 200],
+    ['of another member', send({ user: { id: 'U-other' } }), 200],
     [
       'in another channel',
       ({ message }) => ({ payload: { container: { channel_id: 'C0OTHER', message_ts: message.ts } } }),
@@ -464,7 +414,7 @@ describe('an interaction changes nothing', () => {
       ({ message }) => ({ payload: { container: { channel_id: message.channel, message_ts: '1.000001' } } }),
       200,
     ],
-    ['without a message', () => ({ payload: { container: undefined } }), 200],
+    ['without a message', send({ container: undefined }), 200],
     [
       'with the place of its message in the button',
       (shown) => ({
@@ -475,24 +425,16 @@ describe('an interaction changes nothing', () => {
       }),
       200,
     ],
-    ['bound to other content', (shown) => ({ payload: rebind(shown, { requestHash: 'x'.repeat(43) }) }), 200],
-    ['bound to another user', (shown) => ({ payload: rebind(shown, { userId: 'nobody' }) }), 200],
-    ['bound to an unknown notification', (shown) => ({ payload: rebind(shown, { id: 'none' }) }), 200],
-    ['that fills in nothing', (shown) => ({ payload: rebind(shown, { form: '' }) }), 200],
-    [
-      'that fills in every decision',
-      (shown) => ({ payload: rebind(shown, { form: 'choice-0=0&choice-0=2' }) }),
-      200,
-    ],
-    [
-      'that fills in an unknown decision',
-      (shown) => ({ payload: rebind(shown, { form: 'choice-0=9' }) }),
-      200,
-    ],
+    ['bound to other content', button({ requestHash: 'x'.repeat(43) }), 200],
+    ['bound to another user', button({ userId: 'nobody' }), 200],
+    ['bound to an unknown notification', button({ id: 'none' }), 200],
+    ['that fills in nothing', button({ form: '' }), 200],
+    ['that fills in every decision', button({ form: 'choice-0=0&choice-0=2' }), 200],
+    ['that fills in an unknown decision', button({ form: 'choice-0=9' }), 200],
     [
       'with an expired trigger',
-      ({ payload }) => ({
-        payload: { trigger_id: 'old', actions: [{ action_id: 'open-1', value: payload.actions[0]?.value }] },
+      ({ payload: { actions } }) => ({
+        payload: { trigger_id: 'old', actions: [{ action_id: 'open-1', value: actions[0]?.value }] },
       }),
       200,
     ],

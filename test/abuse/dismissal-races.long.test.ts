@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
+import { type Caller, refused } from '../support/as.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { publish, resolve } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
 
 /*
  * A client dismisses notifications by guessed IDs while they are published, so that the dismissal meets every moment of
@@ -24,27 +23,20 @@ const task = { id: 'task', projectId: 'project' };
 
 /** Ways to dismiss the notification `n`. They return whether it was dismissed. */
 const dismissBy = {
-  async rest(to: TestGateway, token: string): Promise<boolean> {
-    const { status, body } = await rest(to, 'POST', '/user/notifications/n/dismiss', { token });
+  async rest(by: Caller): Promise<boolean> {
+    const { status, body } = await by.rest.post('/user/notifications/n/dismiss');
     if (status === 200) expect(body.notification.status).toBe('dismissed');
     else expect(status).toBe(404);
     return status === 200;
   },
-  async graphql(to: TestGateway, token: string): Promise<boolean> {
-    const query = `mutation {
-      dismissNotification(input: { id: "n" }) { notification { ... on UserNotification { status } } }
-    }`;
-    const { data, errors } = await graphql(to, query, {}, { token });
-    if (errors.length > 0) expect(errors).toMatchObject([{ extensions: { code: 'NOT_FOUND' } }]);
-    else expect(data.dismissNotification.notification.status).toBe('DISMISSED');
-    return errors.length === 0;
+  async graphql(by: Caller): Promise<boolean> {
+    const dismissed = await by.dismiss({ id: 'n' }).catch((refusal: unknown) => refusal);
+    const isDone = !(dismissed instanceof Error);
+    expect(dismissed).toMatchObject(isDone ? { status: 'DISMISSED' } : refused('NOT_FOUND'));
+    return isDone;
   },
-  async list(to: TestGateway, token: string): Promise<boolean> {
-    const query =
-      'mutation { dismissNotifications(input: { ids: ["n"] }) { notifications { ... on UserNotification { status } } } }';
-    const { data, errors } = await graphql(to, query, {}, { token });
-    expect(errors).toEqual([]);
-    const { notifications } = data.dismissNotifications;
+  async list(by: Caller): Promise<boolean> {
+    const { notifications } = await by.dismissAll({ ids: ['n'] });
     for (const { status } of notifications) expect(status).toBe('DISMISSED');
     return notifications.length > 0;
   },
@@ -73,7 +65,6 @@ test('a notification is dismissed exactly if one of the dismissals during its pu
     fc.asyncProperty(race, async ({ dismissals, isKnown, isResolved, ...publication }) => {
       users += 1;
       const userId = `user-${users}`;
-      const token = await member(userId);
       if (isKnown) await publish(gateway, userId, 'task_failed', { id: 'other' });
       const publishing = afterTurns(publication.turns).then(async () => {
         const to = gateways()[publication.gateway] ?? gateway;
@@ -83,7 +74,7 @@ test('a notification is dismissed exactly if one of the dismissals during its pu
       const results = await Promise.all(
         dismissals.map(async ({ by, gateway: index, turns }) => {
           await afterTurns(turns);
-          return dismissBy[by](gateways()[index] ?? gateway, token);
+          return dismissBy[by]((gateways()[index] ?? gateway).as(userId));
         }),
       );
       await publishing;

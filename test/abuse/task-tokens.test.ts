@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { routes } from '../../rest/router.ts';
+import type { Caller, Given } from '../support/as.ts';
 import { graphql, rest } from '../support/client.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
-import { payloads, publish } from '../support/records.ts';
+import type { PublishNotificationInput } from '../support/generated/types.ts';
+import { notification, publish } from '../support/records.ts';
 import { buildDocument, goodArguments, isSubscription } from '../support/root-fields.ts';
 import { openStream, subscribe } from '../support/sse.ts';
 import { member, platform, signTaskToken } from '../support/tokens.ts';
@@ -99,108 +101,89 @@ test.each(['alice', 'bob'])(
 
 test('every path of the REST API is forbidden', async () => {
   for (const { method, path } of routes) {
-    const reply = await rest(gateway, method.toUpperCase(), path.replace('{id}', 'other-task_failed'), {
-      token,
-    });
+    const target = path.replace('{id}', 'other-task_failed');
+    const reply = await rest(gateway, method.toUpperCase(), target, { token });
     expect([path, reply.status, reply.body?.code]).toEqual([path, 403, 'forbidden']);
   }
 });
 
-const publishOwn = (input: object) => ({
-  query: `mutation ($input: PublishNotificationInput!) {
-    publishNotification(input: $input) { created notification { ... on UserNotification { id task { id } } } }
-  }`,
-  variables: {
-    input: {
-      userId: 'alice',
-      task: { id: 'own', projectId: 'p' },
-      title: 'A title',
-      payload: payloads.task_failed,
-      ...input,
-    },
-  },
-});
-const resolveOwn = (input: object) => ({
-  query: `mutation ($input: ResolveNotificationsInput!) {
-    resolveNotifications(input: $input) { notifications { ... on UserNotification { id task { id } } } }
-  }`,
-  variables: { input: { userId: 'alice', reason: 'TASK_DELETED', ...input } },
-});
-
-const readRequest = (notificationId: string, userId = 'alice') => ({
-  query:
-    'query ($userId: ID!, $notificationId: ID!) { request(userId: $userId, notificationId: $notificationId) { state } }',
-  variables: { userId, notificationId },
-});
-const acknowledge = (notificationId: string, userId = 'alice') => ({
-  query:
-    'mutation ($input: AcknowledgeAnswerInput!) { acknowledgeAnswer(input: $input) { notification { __typename } } }',
-  variables: { input: { userId, notificationId, outcome: 'ACCEPTED' } },
-});
+/** Publishes for the runner's task. */
+const publishOwn = (given: Given<PublishNotificationInput> = {}) =>
+  notification('alice', 'task_failed', { task: { id: 'own', projectId: 'p' }, ...given });
+const publishing = (given: Given<PublishNotificationInput>) => (by: Caller) => by.publish(publishOwn(given));
+const resolving = (given: object) => (by: Caller) =>
+  by.resolve({ userId: 'alice', reason: 'TASK_DELETED', ...given });
+const reading =
+  (notificationId: string, userId = 'alice') =>
+  (by: Caller) =>
+    by.request({ userId, notificationId });
+const acknowledging =
+  (notificationId: string, userId = 'alice') =>
+  (by: Caller) =>
+    by.acknowledge({ userId, notificationId, outcome: 'ACCEPTED' });
 
 /** IDs of records that the runner must not reach. */
-const others = [
+const ids = [
   'other-plan_requested',
   'other-task_failed',
   'own:taken',
   'own:plan_requested',
   'own:task_failed',
 ];
+const before = new Date().toISOString();
 
-test.each<[what: string, request: { query: string; variables?: object }]>([
-  ['publishes for another user', publishOwn({ userId: 'bob' })],
-  ['publishes for another task', publishOwn({ task: { id: 'other', projectId: 'p' } })],
-  ['publishes for a task whose ID is a list', publishOwn({ task: { id: ['own', 'other'], projectId: 'p' } })],
-  ['takes the ID of a notification of another task', publishOwn({ id: 'other-plan_requested' })],
-  [
-    'takes an ID that begins with its own task, of a notification of another task',
-    publishOwn({ id: 'own:taken' }),
-  ],
-  ['links to a workspace', publishOwn({ task: { id: 'own', projectId: 'p', workspaceId: 'w-1' } })],
-  ['resolves for another user', resolveOwn({ userId: 'bob', taskId: 'own' })],
-  ['resolves by ID for another user', resolveOwn({ userId: 'bob', ids: others })],
-  ['resolves another task', resolveOwn({ taskId: 'other' })],
-  ['resolves another task in advance', resolveOwn({ taskId: 'other', before: new Date().toISOString() })],
-  ['resolves by ID', resolveOwn({ ids: others })],
-  ['resolves by ID with another task', resolveOwn({ ids: others, taskId: 'other' })],
-  ['reads a request of another task', readRequest('other-plan_requested')],
-  ['reads a request of another task whose ID begins with its own', readRequest('own:taken')],
-  ['reads a request of another user', readRequest('own:plan_requested', 'bob')],
-  ['acknowledges an answer of another task', acknowledge('other-plan_requested')],
-  ['acknowledges an answer of another user', acknowledge('own:plan_requested', 'bob')],
-  ['resolves all that have a tool ID', resolveOwn({ toolId: 'tool-1' })],
+test.each<[what: string, attack: (by: Caller) => Promise<unknown>]>([
+  ['publishes for another user', publishing({ userId: 'bob' })],
+  ['publishes for another task', publishing({ task: { id: 'other', projectId: 'p' } })],
+  ['publishes for a task whose ID is a list', publishing({ task: { id: ['own', 'other'], projectId: 'p' } })],
+  ['takes the ID of a notification of another task', publishing({ id: 'other-plan_requested' })],
+  ['takes such an ID that begins with its own task', publishing({ id: 'own:taken' })],
+  ['links to a workspace', publishing({ task: { id: 'own', projectId: 'p', workspaceId: 'w-1' } })],
+  ['resolves for another user', resolving({ userId: 'bob', taskId: 'own' })],
+  ['resolves by ID for another user', resolving({ userId: 'bob', ids })],
+  ['resolves another task', resolving({ taskId: 'other' })],
+  ['resolves another task in advance', resolving({ taskId: 'other', before })],
+  ['resolves by ID', resolving({ ids })],
+  ['resolves by ID with another task', resolving({ ids, taskId: 'other' })],
+  ['resolves all that have a tool ID', resolving({ toolId: 'tool-1' })],
+  ['reads a request of another task', reading('other-plan_requested')],
+  ['reads a request of another task whose ID begins with its own', reading('own:taken')],
+  ['reads a request of another user', reading('own:plan_requested', 'bob')],
+  ['acknowledges an answer of another task', acknowledging('other-plan_requested')],
+  ['acknowledges an answer of another user', acknowledging('own:plan_requested', 'bob')],
   [
     'mixes its own task with others in one document',
-    {
-      query: `mutation {
-        a: resolveNotifications(input: { userId: "alice", taskId: "own", reason: RESUMED }) { notifications { __typename } }
-        b: resolveNotifications(input: { userId: "alice", taskId: "other", reason: RESUMED }) { notifications { __typename } }
-        c: resolveNotifications(input: { userId: "bob", taskId: "own", reason: RESUMED }) { notifications { __typename } }
+    async (by) => {
+      const resolve = (userId: string, taskId: string) =>
+        `resolveNotifications(input: { userId: "${userId}", taskId: "${taskId}", reason: RESUMED }) {
+           notifications { __typename } }`;
+      const { data } = await by.graphql(`mutation {
+        a: ${resolve('alice', 'own')} b: ${resolve('alice', 'other')} c: ${resolve('bob', 'own')}
         d: deleteUser(input: { userId: "bob" }) { deleted }
         e: dismissNotification(input: { id: "other-task_failed" }) { notification { __typename } }
-      }`,
+      }`);
+      return data;
     },
   ],
   [
     'reads by fragments and aliases',
-    {
-      query: `{ ...F x: viewer { id notifications { totalCount } } } fragment F on Query {
-        y: user(id: "bob") { id } z: platform { statistics { __typename } } notification(id: "other-task_failed") { __typename }
-      }`,
+    async (by) => {
+      const { data } = await by.graphql(`{ ...F x: viewer { id notifications { totalCount } } }
+        fragment F on Query {
+          y: user(id: "bob") { id } z: platform { statistics { __typename } }
+          notification(id: "other-task_failed") { __typename }
+        }`);
+      return data;
     },
   ],
-])(
-  'a runner that %s changes nothing of others and reads nothing of them',
-  async (_what, { query, variables }) => {
-    const before = await readOthers();
+])('a runner that %s changes nothing of others and reads nothing of them', async (_what, attack) => {
+  const stored = await readOthers();
 
-    const { text, errors, data } = await graphql(gateway, query, { ...variables }, { token });
+  const returned = await attack(gateway.as(async () => token)).catch(() => null);
 
-    expect(await readOthers()).toEqual(before);
-    for (const id of ['other-', '"other"', '"third"']) expect(JSON.stringify(data ?? null)).not.toContain(id);
-    if (errors.length === 0) expect(JSON.parse(text).data.resolveNotifications.notifications).toEqual([]);
-  },
-);
+  expect(await readOthers()).toEqual(stored);
+  expect(JSON.stringify(returned)).not.toMatch(/other-|"other"|"third"|"id"/);
+});
 
 /** Runs requests, of which so many are open at once, and returns their results. */
 async function flood<Result>(count: number, send: (index: number) => Promise<Result>): Promise<Result[]> {
@@ -217,52 +200,46 @@ async function flood<Result>(count: number, send: (index: number) => Promise<Res
 }
 
 test('a flood is limited to the points of the task, and limits neither the user nor other tasks', async () => {
-  const counted =
-    "select count(*)::int as count from notification where user_id = 'alice' and task_id = 'own'";
-  const countOwn = async () => Number((await gateway.database.sql(counted))[0]?.count);
-  const before = await countOwn();
-  const attacks: { query: string; variables?: Record<string, unknown> }[] = [
-    publishOwn({}),
-    { query: '{ viewer { id } }' },
-    { query: '{' },
-    { query: '{ __schema { types { name fields { name description } } } }' },
-    resolveOwn({ taskId: 'own' }),
-  ];
-  const user = await member('alice');
-  const remaining: unknown[] = [];
-  const readAsUser = async () => {
-    const reply = await rest(limited, 'GET', '/user/workspaces', { token: user });
-    remaining.push(reply.status, Number(reply.headers.get('ratelimit-remaining')));
+  const countOwn = async () => {
+    const count = `select count(*)::int from notification where user_id = 'alice' and task_id = 'own'`;
+    return Number((await gateway.database.sql(count))[0]?.count);
   };
+  const before = await countOwn();
+  const runner = limited.as(async () => token);
+  const publish = `mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }`;
+  const resolve = `mutation { resolveNotifications(input: { userId: "alice", taskId: "own", reason: RESUMED }) {
+    notifications { __typename } } }`;
+  const attacks = [
+    () => runner.graphql(publish, { input: publishOwn() }),
+    () => runner.graphql('{ viewer { id } }'),
+    () => runner.graphql('{'),
+    () => runner.graphql('{ __schema { types { name fields { name description } } } }'),
+    () => runner.graphql(resolve),
+  ];
+  const user = limited.as('alice');
+  const readQuota = ({ status, headers }: { status: number; headers: Headers }) => [
+    status,
+    Number(headers.get('ratelimit-remaining')),
+  ];
+  const remaining: unknown[] = [];
+  const readAsUser = async () => remaining.push(readQuota(await user.rest.get('/user/workspaces')));
 
   const [statuses] = await Promise.all([
-    flood(FLOOD, async (index) => {
-      const { query = '', variables } = attacks[index % attacks.length] ?? {};
-      return (await graphql(limited, query, variables, { token })).status;
-    }),
+    flood(FLOOD, async (index) => (await attacks[index % attacks.length]?.())?.status),
     readAsUser().then(readAsUser).then(readAsUser),
   ]);
 
   // A request counts once it was answered, so each of the other connections can exceed the limit once.
   expect(statuses.filter((status) => status !== 429).length).toBeLessThan(TASKS + CONNECTIONS);
   expect((await countOwn()) - before).toBeLessThanOrEqual(TASKS);
-  expect(remaining).toEqual([200, READS - 1, 200, READS - 2, 200, READS - 3]);
+  expect(remaining).toEqual([1, 2, 3].map((read) => [200, READS - read]));
 
-  const dismissed = await rest(limited, 'POST', '/user/notifications/other-task_failed/dismiss', {
-    token: user,
-  });
-  expect([dismissed.status, dismissed.headers.get('ratelimit-remaining')]).toEqual([200, String(READS - 1)]);
-  const stream = await openStream(
-    limited,
-    'subscription { notificationEvents { __typename } }',
-    {},
-    { token: user },
-  );
-  stream.close();
-  const other = await signTaskToken('alice', 'other', { sub: 'alice' });
-  const { query, variables } = publishOwn({ task: { id: 'other', projectId: 'p' } });
-  const published = await graphql(limited, query, variables, { token: other });
-  expect([published.status, published.headers.get('ratelimit-remaining')]).toEqual([200, String(TASKS - 1)]);
-  const service = await graphql(limited, query, variables, { token: await platform() });
-  expect([service.status, service.headers.get('ratelimit-remaining')]).toEqual([200, String(PLATFORM - 1)]);
+  const dismissed = await user.rest.post('/user/notifications/other-task_failed/dismiss');
+  expect(readQuota(dismissed)).toEqual([200, READS - 1]);
+  const events = 'subscription { notificationEvents { __typename } }';
+  (await openStream(limited, events, {}, { token: await member('alice') })).close();
+  const other = limited.as(() => signTaskToken('alice', 'other', { sub: 'alice' }));
+  const input = publishOwn({ task: { id: 'other', projectId: 'p' } });
+  expect(readQuota(await other.graphql(publish, { input }))).toEqual([200, TASKS - 1]);
+  expect(readQuota(await limited.as(platform).graphql(publish, { input }))).toEqual([200, PLATFORM - 1]);
 });

@@ -97,12 +97,12 @@ export type Sent = {
 };
 
 /** Creates a client that keeps connections, and costs less than the gateway. */
-export function createClient({ address }: { readonly address: string }) {
+export function createClient(gateway: { readonly address: string }) {
   const agent = new Agent({ keepAlive: true });
   return {
     /** Sends a request, by default to the GraphQL API, and returns the response, which is still to be read. */
     async open({ path = '/graphql', method = 'POST', token, body }: Sent): Promise<IncomingMessage> {
-      const request = httpRequest(`${address}${path}`, {
+      const request = httpRequest(`${gateway.address}${path}`, {
         agent,
         method,
         headers: {
