@@ -23,47 +23,7 @@ const REGISTER = `mutation ($input: RegisterPushSubscriptionInput!) {
   registerPushSubscription(input: $input) { pushSubscription { ref id } }
 }`;
 
-const queryInbox = (fields: string) =>
-  `{ notifications(first: 10) { nodes { ... on UserNotification { ref id } ${fields} } } }`;
-
 describeCaches('the cache', (create) => {
-  test('stores questions with equal IDs of two notifications separately', async () => {
-    const user = randomUUID();
-    for (const question of ['First?', 'Second?']) {
-      const input = { questions: [{ id: 'q', question, options: [{ label: 'Yes' }] }] };
-      await publish(gateway, user, 'question_requested', {
-        payload: { questionRequested: { toolId: 'tool', input } },
-      });
-    }
-    const client = create(gateway.address, await member(user));
-    const selection =
-      '... on QuestionRequestedNotification { payload { questions { questionId question } } }';
-
-    await client.fetch(queryInbox(selection));
-
-    const payloads = ['Second?', 'First?'].map((question) => ({
-      questions: [{ questionId: 'q', question }],
-    }));
-    expect(await client.readCached(queryInbox(selection))).toMatchObject({
-      notifications: { nodes: payloads.map((payload) => ({ payload })) },
-    });
-  });
-
-  test('stores the task of each notification as of its publication', async () => {
-    const user = randomUUID();
-    for (const name of ['Before', 'After']) {
-      await publish(gateway, user, 'task_failed', { task: { id: 'task', projectId: 'project', name } });
-    }
-    const client = create(gateway.address, await member(user));
-    const query = queryInbox('... on UserNotification { task { id name } }');
-
-    await client.fetch(query);
-
-    expect(await client.readCached(query)).toMatchObject({
-      notifications: { nodes: [{ task: { name: 'After' } }, { task: { name: 'Before' } }] },
-    });
-  });
-
   test('stores records with equal IDs of two users separately', async () => {
     const [own, other] = [randomUUID(), randomUUID()];
     const workspace = workspaceInput();

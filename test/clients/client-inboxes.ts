@@ -8,6 +8,7 @@ import {
 } from '../../clients/typescript/src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
+import { type Kind, publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 import { type ReplyProxy, startReplyProxy } from './reply-proxy.ts';
 
@@ -28,13 +29,27 @@ export function useInboxes() {
     proxy.edit((_operation, part) => part);
   });
   afterAll(() => proxy.close());
+  /** Opens the inbox of a member, by default through the proxy. */
+  function open(user: string, options: Partial<InboxOptions> = {}, at: { address: string } = proxy): Inbox {
+    const inbox = createInbox({ url: `${at.address}/graphql`, getToken: () => member(user), ...options });
+    opened.push(inbox);
+    return inbox;
+  }
   return {
     gateway,
-    /** Opens the inbox of a member, by default through the proxy. */
-    open(user: string, options: Partial<InboxOptions> = {}, at: { address: string } = proxy): Inbox {
-      const inbox = createInbox({ url: `${at.address}/graphql`, getToken: () => member(user), ...options });
-      opened.push(inbox);
-      return inbox;
+    open,
+    /** Opens an inbox, and subscribes to its active notifications. */
+    openList(...params: Parameters<typeof open>) {
+      const inbox = open(...params);
+      const list = inbox.notifications();
+      watch(list);
+      return { inbox, list };
+    },
+    /** Publishes notifications, and returns their IDs, newest first. */
+    async publishMany(user: string, count: number, kind?: Kind): Promise<string[]> {
+      const ids: string[] = [];
+      for (let number = 0; number < count; number += 1) ids.unshift((await publish(gateway, user, kind)).id);
+      return ids;
     },
     /** Signs out of all of them. */
     close,
@@ -59,13 +74,6 @@ export function useInboxes() {
 export function watch<State>(store: Store<State>): () => State {
   store.subscribe(() => undefined);
   return () => store.get();
-}
-
-/** Subscribes to the active notifications of an inbox, and returns their list. */
-export function watchList(inbox: Inbox): NotificationList {
-  const list = inbox.notifications();
-  watch(list);
-  return list;
 }
 
 /** Returns the IDs that a list shows. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { GatewayError, type Loadable } from '../../clients/typescript/src/index.ts';
+import { GatewayError, type Inbox, type Loadable } from '../../clients/typescript/src/index.ts';
 import { insertRecords } from '../support/bulk-records.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
@@ -8,32 +8,34 @@ import { startProxy } from '../support/proxy.ts';
 import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { acknowledge, answer, answers } from '../support/requests.ts';
 import { member, signToken } from '../support/tokens.ts';
-import { awaitLive, expectShown, shownIds, useInboxes, watch, watchList } from './client-inboxes.ts';
+import { awaitLive, expectShown, shownIds, useInboxes, watch } from './client-inboxes.ts';
 
-const { gateway, open, close, edit, countOperations } = useInboxes();
+const { gateway, open, openList, publishMany, close, edit, countOperations } = useInboxes();
+
+const expectTotal = ({ counts }: Inbox, total: number) =>
+  eventually(() => expect(counts.get().data?.total).toBe(total));
 
 test('shows what exists, and then each change of notifications, counts, workspaces and editor', async () => {
   const first = await publish(gateway, 'live');
-  const inbox = open('live');
-  const list = watchList(inbox);
-  const counts = watch(inbox.counts);
+  const { inbox, list } = openList('live');
+  watch(inbox.counts);
   const workspaces = watch(inbox.workspaces());
   const editorAuth = watch(inbox.editorAuth);
   await expectShown(list, first.id);
-  await eventually(() => expect(counts().data?.total).toBe(1));
+  await expectTotal(inbox, 1);
   await eventually(() => expect(workspaces().data).toEqual({ workspaces: [], hasMore: false }));
   await eventually(() => expect(editorAuth().data?.auth.type).toBe('NONE'));
   expect(inbox.connection.get()).toMatchObject({ state: 'live', error: undefined });
 
   const second = await publish(gateway, 'live', 'task_failed');
   await expectShown(list, second.id, first.id);
-  await eventually(() => expect(counts().data?.total).toBe(2));
+  await expectTotal(inbox, 2);
   const workspace = workspaceInput();
   await putWorkspaces(gateway, 'live', [workspace]);
   await eventually(() => expect(workspaces().data?.workspaces).toMatchObject([{ id: workspace.id }]));
   await dismissElsewhere(gateway, 'live', [first.id]);
   await expectShown(list, second.id);
-  await eventually(() => expect(counts().data?.total).toBe(1));
+  await expectTotal(inbox, 1);
   await inbox.connectEditor({ accessToken: 'editor-token' });
   expect(editorAuth().data?.auth.type).toBe('SUBSCRIPTION');
   await inbox.disconnectEditor();
@@ -72,15 +74,13 @@ test('closes the stream when nobody has subscribed for a while, and resumes it w
 });
 
 test('shows pages, and what is new on top of them', async () => {
-  const published: string[] = [];
-  for (let i = 0; i < 5; i += 1) published.unshift((await publish(gateway, 'pages')).id);
-  const inbox = open('pages', { pageSize: 2 });
-  const list = watchList(inbox);
-  await eventually(() => expect(shownIds(list)).toEqual(published.slice(0, 2)));
+  const published = await publishMany('pages', 5);
+  const { list } = openList('pages', { pageSize: 2 });
+  await expectShown(list, ...published.slice(0, 2));
   expect(list.get().data?.hasMore).toBe(true);
   await list.loadMore();
   published.unshift((await publish(gateway, 'pages')).id);
-  await eventually(() => expect(shownIds(list)).toEqual(published.slice(0, 5)));
+  await expectShown(list, ...published.slice(0, 5));
   await list.loadMore();
   expect(shownIds(list)).toEqual(published);
   expect(list.get().data?.hasMore).toBe(false);
@@ -103,19 +103,18 @@ test('a list longer than a page of the gateway does not become shorter when it i
 
 test('shows changes at once, and undoes those that are refused', async () => {
   const { id } = await publish(gateway, 'changes');
-  const inbox = open('changes');
-  const list = watchList(inbox);
-  const counts = watch(inbox.counts);
+  const { inbox, list } = openList('changes');
+  watch(inbox.counts);
   await expectShown(list, id);
-  await eventually(() => expect(counts().data?.total).toBe(1));
+  await expectTotal(inbox, 1);
 
   const dismissing = inbox.dismiss(id);
   expect(shownIds(list)).toEqual([]);
-  expect(counts().data?.total).toBe(0);
+  expect(inbox.counts.get().data?.total).toBe(0);
   // Sent after the dismissal, whose reply is still to come.
   await Promise.all([dismissing, inbox.restore(id)]);
   expect(shownIds(list)).toEqual([id]);
-  expect(counts().data?.total).toBe(1);
+  expect(inbox.counts.get().data?.total).toBe(1);
 
   await expect(inbox.dismiss('unknown')).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
@@ -123,11 +122,10 @@ test('shows changes at once, and undoes those that are refused', async () => {
 test('undoes what the rate limit refuses, and reports when to try again', async () => {
   const limited = await startTestGateway({ RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway.database);
   const [older, newer] = [await publish(gateway, 'refused'), await publish(gateway, 'refused')];
-  const inbox = open('refused', {}, limited);
-  const list = watchList(inbox);
-  const counts = watch(inbox.counts);
+  const { inbox, list } = openList('refused', {}, limited);
+  watch(inbox.counts);
   await expectShown(list, newer.id, older.id);
-  await eventually(() => expect(counts().data?.total).toBe(2));
+  await expectTotal(inbox, 2);
   await inbox.dismiss(older.id);
   const refused = inbox.dismiss(newer.id);
   expect(shownIds(list)).toEqual([]);
@@ -137,7 +135,7 @@ test('undoes what the rate limit refuses, and reports when to try again', async 
   expect(error).toMatchObject({ code: 'RATE_LIMITED', retryAfter: expect.any(Number) });
   expect(error.retryAt).toBeGreaterThanOrEqual(before + 1000 * Number(error.retryAfter));
   expect(shownIds(list)).toEqual([newer.id]);
-  expect(counts().data?.total).toBe(1);
+  expect(inbox.counts.get().data?.total).toBe(1);
   close();
   await limited.close();
 });
@@ -145,40 +143,36 @@ test('undoes what the rate limit refuses, and reports when to try again', async 
 test('dismisses all that the latest counts include, open requests only if told so', async () => {
   await publish(gateway, 'all', 'task_failed');
   await publish(gateway, 'all', 'plan_requested');
-  const inbox = open('all', { pageSize: 1 });
-  const list = watchList(inbox);
-  const counts = watch(inbox.counts);
+  const { inbox, list } = openList('all', { pageSize: 1 });
+  watch(inbox.counts);
   await eventually(() => expect(shownIds(list)).toHaveLength(1));
-  await eventually(() => expect(counts().data?.total).toBe(2));
+  await expectTotal(inbox, 2);
   expect(await inbox.countActive()).toEqual({ total: 2, openRequests: 1 });
   expect(await inbox.dismissAll({ kinds: ['TASK_FAILED'] })).toMatchObject({ count: 1 });
-  expect(counts().data?.total).toBe(1);
+  expect(inbox.counts.get().data?.total).toBe(1);
   expect(await inbox.dismissAll()).toMatchObject({ count: 0 });
   expect(shownIds(list)).toHaveLength(1);
   const dismissing = inbox.dismissAll({ openRequests: true });
-  expect(counts().data).toMatchObject({ total: 0, openRequests: 1 });
+  expect(inbox.counts.get().data).toMatchObject({ total: 0, openRequests: 1 });
   expect(shownIds(list)).toEqual([]);
   expect(await dismissing).toMatchObject({ count: 1 });
-  expect(counts().data).toMatchObject({ total: 0, openRequests: 1 });
+  expect(inbox.counts.get().data).toMatchObject({ total: 0, openRequests: 1 });
   expect(shownIds(list)).toEqual([]);
 });
 
 test('undoes a dismissal of all or of some, however many are loaded', async () => {
-  const ids: string[] = [];
-  for (let number = 0; number < 120; number += 1)
-    ids.unshift((await publish(gateway, 'undo', 'task_failed')).id);
-  const inbox = open('undo', { pageSize: 40 });
-  const list = watchList(inbox);
-  const counts = watch(inbox.counts);
-  await eventually(() => expect(shownIds(list)).toEqual(ids.slice(0, 40)));
-  await eventually(() => expect(counts().data?.total).toBe(120));
+  const ids = await publishMany('undo', 120, 'task_failed');
+  const { inbox, list } = openList('undo', { pageSize: 40 });
+  watch(inbox.counts);
+  await expectShown(list, ...ids.slice(0, 40));
+  await expectTotal(inbox, 120);
   const all = await inbox.dismissAll();
   expect(all.count).toBe(120);
-  await eventually(() => expect(counts().data?.total).toBe(0));
+  await expectTotal(inbox, 0);
   const undoing = all.undo();
   expect(shownIds(list)).toEqual(ids.slice(0, 40));
   await undoing;
-  await eventually(() => expect(counts().data?.total).toBe(120));
+  await expectTotal(inbox, 120);
 
   const some = await inbox.dismissMany(ids.slice(1, 3));
   expect(some.count).toBe(2);
@@ -220,7 +214,8 @@ test('shows what a server has loaded until it is loaded again, and only to the s
   expect(inbox.notifications().getInitial().data?.notifications).toMatchObject([{ id }]);
   expect(inbox.counts.get().data?.total).toBe(1);
   expect(inbox.preferences.get().data).toHaveLength(4);
-  const list = watchList(inbox);
+  const list = inbox.notifications();
+  watch(list);
   const next = await publish(gateway, 'server');
   await expectShown(list, next.id, id);
 
@@ -244,8 +239,7 @@ test('shows one notification, or that it does not exist, and where it was sent',
 
 test('queries a notification only if events have not kept it up to date', async () => {
   const { id } = await publish(gateway, 'fresh', 'task_failed');
-  const inbox = open('fresh');
-  const list = watchList(inbox);
+  const { inbox, list } = openList('fresh');
   await expectShown(list, id);
   await awaitLive(inbox);
   const sent = countOperations();
@@ -265,8 +259,7 @@ test('queries a notification only if events have not kept it up to date', async 
 });
 
 test('forgets dismissed notifications that no list shows, except for the latest', async () => {
-  const inbox = open('forgets');
-  const list = watchList(inbox);
+  const { inbox, list } = openList('forgets');
   const all = inbox.notifications({});
   await eventually(() => expect(list.get().data).toBeDefined());
   const leave = all.subscribe(() => undefined);
@@ -274,10 +267,8 @@ test('forgets dismissed notifications that no list shows, except for the latest'
   leave();
   const published: string[] = [];
   for (let round = 0; round < 3; round += 1) {
-    const ids: string[] = [];
-    for (let number = 0; number < 100; number += 1)
-      ids.unshift((await publish(gateway, 'forgets', 'task_failed')).id);
-    await eventually(() => expect(shownIds(list)).toEqual(ids));
+    const ids = await publishMany('forgets', 100, 'task_failed');
+    await expectShown(list, ...ids);
     await dismissElsewhere(gateway, 'forgets', ids);
     await expectShown(list);
     published.unshift(...ids);
@@ -291,7 +282,7 @@ test('forgets dismissed notifications that no list shows, except for the latest'
   const notification = watch(inbox.notification(earliest));
   watch(all);
   await eventually(() => expect(notification().data?.status).toBe('DISMISSED'));
-  await eventually(() => expect(shownIds(all)).toEqual(published.slice(0, 20)));
+  await expectShown(all, ...published.slice(0, 20));
 });
 
 test('shows preferences, and changes of them at once', async () => {
@@ -322,8 +313,7 @@ test('loses nothing while the gateway is restarted', async () => {
   const { database } = gateway;
   const restarted = await startTestGateway({}, database);
   const middle = await startProxy(Number(new URL(restarted.address).port));
-  const inbox = open('restart', {}, { address: `http://127.0.0.1:${middle.port}` });
-  const list = watchList(inbox);
+  const { inbox, list } = openList('restart', {}, { address: `http://127.0.0.1:${middle.port}` });
   await eventually(() => expect(list.get().data).toBeDefined());
   const states: string[] = [];
   const attempts: (string | undefined)[] = [];
@@ -358,8 +348,7 @@ test('replaces a token that expires without loading anything again', async () =>
     }
     return token;
   };
-  const inbox = open('expiry', { getToken });
-  const list = watchList(inbox);
+  const { inbox, list } = openList('expiry', { getToken });
   await eventually(() => expect(list.get().data).toBeDefined());
   const first = token;
   const sent = countOperations();
@@ -374,8 +363,7 @@ test('replaces a token that expires without loading anything again', async () =>
 test('forgets everything when the token is of another account', async () => {
   const [first, second] = [await publish(gateway, 'account-1'), await publish(gateway, 'account-2')];
   let user = 'account-1';
-  const inbox = open(user, { getToken: () => member(user) });
-  const list = watchList(inbox);
+  const { inbox, list } = openList(user, { getToken: () => member(user) });
   await expectShown(list, first.id);
   const seen: (readonly string[] | undefined)[] = [];
   list.subscribe(() => seen.push(shownIds(list)));
@@ -389,8 +377,7 @@ test('forgets everything when the token is of another account', async () => {
 
 test('forgets everything after signing out', async () => {
   await publish(gateway, 'leaving');
-  const inbox = open('leaving');
-  const list = watchList(inbox);
+  const { inbox, list } = openList('leaving');
   await eventually(() => expect(shownIds(list)).toHaveLength(1));
   void inbox.signOut();
   const sent = countOperations();
@@ -436,8 +423,7 @@ test('tries again what gets no reply', async () => {
 
 test('begins anew after the user was deleted', async () => {
   await publish(gateway, 'deleted');
-  const inbox = open('deleted');
-  const list = watchList(inbox);
+  const { list } = openList('deleted');
   await eventually(() => expect(shownIds(list)).toHaveLength(1));
   await deleteUser(gateway, 'deleted');
   await expectShown(list);

@@ -2,16 +2,15 @@ import { expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { publish } from '../support/records.ts';
 import { member, signToken } from '../support/tokens.ts';
-import { awaitLive, expectShown, shownIds, useInboxes, watchList } from './client-inboxes.ts';
+import { awaitLive, expectShown, shownIds, useInboxes } from './client-inboxes.ts';
 
 // Inboxes of one process share a stream like the tabs of a browser: Node.js has locks and broadcast channels too.
 
-const { gateway, open, edit, countOperations } = useInboxes();
+const { gateway, openList, edit, countOperations } = useInboxes();
 
 /** Opens a tab of a user that shows the active notifications. */
-async function openTab(user: string, options: Parameters<typeof open>[1] = {}) {
-  const inbox = open(user, options);
-  const list = watchList(inbox);
+async function openTab(user: string, options: Parameters<typeof openList>[1] = {}) {
+  const { inbox, list } = openList(user, options);
   await eventually(() => expect(list.get().data).toBeDefined());
   await awaitLive(inbox);
   return { inbox, list };

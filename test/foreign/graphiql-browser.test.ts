@@ -83,18 +83,6 @@ describeInChromium('GraphiQL', (open) => {
       expect(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]))).not.toContain(token);
     });
 
-    test('shows an error with its code and the location of every error item', async () => {
-      await pasteOperation(
-        page,
-        'Invalid',
-        'query Invalid { workspaces(first: 0) { totalCount } notification(id: "") { __typename } }',
-      );
-      await run(page);
-      await expectResult(page, '"code": "VALIDATION_FAILED"');
-      await expectResult(page, '"location": "first"');
-      await expectResult(page, '"location": "id"');
-    });
-
     test('shows events while a live subscription is open', async () => {
       await pasteOperation(
         page,

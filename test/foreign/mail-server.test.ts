@@ -96,13 +96,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
       'unknown',
       { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected', providerCode: '550 5.1.1' },
     ],
-    ['later', { kind: 'retry', reason: 'recipient_rejected', providerCode: '450 4.2.0' }],
-    [
-      'full',
-      { kind: 'failed', suspendTarget: false, reason: 'recipient_rejected', providerCode: '552 5.2.2' },
-    ],
     ['spam', { kind: 'retry', reason: 'provider_refused', providerCode: '554 5.7.1' }],
-    ['busy', { kind: 'retry', reason: 'message_rejected', providerCode: '451 4.3.0' }],
   ])('refuses a mail to %s, and accepts a later one over the same connection', async (name, outcome) => {
     const channel = openChannel('secret');
     const findConnection = (recipient: string) =>
