@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { publish, resolve } from '../support/records.ts';
-import { answer, answers, listEvents } from '../support/requests.ts';
+import { answers, listEvents } from '../support/requests.ts';
 import { useInboxes, watch } from './client-inboxes.ts';
 
 const { gateway, open, close, edit, collectAnswerIds } = useInboxes();
@@ -41,22 +41,6 @@ test('shows an answer at once, and stores it', async () => {
   expect(card().data).toMatchObject({ ...shown, request: { answer: { by: 'stored', via: 'GRAPHQL' } } });
 });
 
-test('returns the answer that came first', async () => {
-  const { id } = await publish(gateway, 'second');
-  const inbox = open('second');
-  const card = watch(inbox.notification(id));
-  await eventually(() => expect(card().data).toBeTruthy());
-  await answer(gateway, 'second', { id, ...answers.reject });
-  const outcome = await inbox.answer(id, { plan: { decision: 'APPROVE' } });
-  expect(outcome).toMatchObject({
-    type: 'alreadySettled',
-    state: 'ANSWERED',
-    answer: { plan: { decision: 'REJECT', feedback: 'Too large' } },
-    settledAt: expect.any(String),
-  });
-  expect(card().data).toMatchObject({ request: { answer: { plan: { decision: 'REJECT' } } } });
-});
-
 test('reports a request that was withdrawn', async () => {
   const { id } = await publish(gateway, 'withdrawn', 'plan_requested', {
     task: { id: 'task-1', projectId: 'project-1' },
@@ -64,17 +48,6 @@ test('reports a request that was withdrawn', async () => {
   await resolve(gateway, 'withdrawn', 'task-1');
   const outcome = await open('withdrawn').answer(id, { plan: { decision: 'APPROVE' } });
   expect(outcome).toMatchObject({ type: 'alreadySettled', state: 'WITHDRAWN', answer: null });
-});
-
-test('undoes an answer that is refused', async () => {
-  const { id } = await publish(gateway, 'refused');
-  const inbox = open('refused');
-  const card = watch(inbox.notification(id));
-  await eventually(() => expect(card().data).toBeTruthy());
-  const answering = inbox.answer(id, { reply: { text: 'This is not a plan' } });
-  expect(card().data).toMatchObject({ request: { state: 'ANSWERED' } });
-  await expect(answering).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  expect(card().data).toMatchObject({ status: 'ACTIVE', request: { state: 'OPEN', answer: null } });
 });
 
 test('sends an answer again under the same ID while its outcome is not known, also after a reload', async () => {

@@ -26,8 +26,9 @@ async function paste(page: Page, editor: string, content: string): Promise<void>
 }
 
 /** Pastes an operation into the query editor and waits until its name appears in the tab. */
-async function pasteOperation(page: Page, name: string, operation: string): Promise<void> {
+async function pasteOperation(page: Page, operation: string): Promise<void> {
   await paste(page, queryEditor, operation);
+  const [, name = ''] = operation.split(' ');
   await page.getByRole('tab', { name, selected: true }).waitFor();
 }
 
@@ -74,7 +75,6 @@ describeInChromium('GraphiQL', (open) => {
       await paste(page, headerEditor, JSON.stringify({ Authorization: `Bearer ${token}` }));
       await pasteOperation(
         page,
-        'Titles',
         'query Titles { notifications { nodes { ... on UserNotification { title } } } }',
       );
       await run(page);
@@ -86,7 +86,6 @@ describeInChromium('GraphiQL', (open) => {
     test('shows events while a live subscription is open', async () => {
       await pasteOperation(
         page,
-        'Live',
         'subscription Live { notificationEvents { notification { ... on UserNotification { title } } } }',
       );
       const started = page.waitForResponse(
