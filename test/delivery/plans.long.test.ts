@@ -10,7 +10,6 @@ import { createProvider, createProviders } from '../../src/delivery/providers.ts
 import { createChoice } from '../../src/delivery/turns.ts';
 import { endUnwanted, endUnwantedAfter } from '../../src/delivery/unwanted.ts';
 import { fillTables } from '../support/bulk-records.ts';
-
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { countScanned, explainAfter, explainAll } from '../support/plans.ts';
 import { recordStatements } from '../support/statements.ts';
