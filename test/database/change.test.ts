@@ -1,25 +1,18 @@
 import { sql } from 'kysely';
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/database/database.ts';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import { defineStatement, type Params } from '../../src/database/statement.ts';
 import { transaction } from '../../src/database/transaction.ts';
-import { graphql } from '../support/client.ts';
-import { openTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
+import { refused } from '../support/as.ts';
+import { openTestDatabase, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
-import { payloads } from '../support/records.ts';
+import { notification } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
 import { platform } from '../support/tokens.ts';
 
-let database: TestDatabase;
-let opened: Database;
-let locker: pg.Client;
-let close: () => Promise<void>;
-beforeAll(async () => {
-  ({ database, opened, locker, close } = await openTestDatabase(3));
-});
-afterAll(() => close());
+const { database, opened, locker, close } = await openTestDatabase(3);
+afterAll(close);
 
 type ByUser = { userId: string };
 const count = defineStatement((db, { param }: Params<ByUser>) =>
@@ -111,38 +104,28 @@ test('concurrent changes of the same users in any order do not deadlock', async 
 
 test('returns 500 and rolls back if the connection is lost during a change', async () => {
   const gateway = await startTestGateway({}, database);
-  const notifications = [1, 2].map((number) => ({
-    userId: `lost-${number}`,
-    id: 'n',
-    task: { id: 'task', projectId: 'p' },
-    title: 'T',
-    payload: payloads.task_failed,
-  }));
-  const publish = async () =>
-    graphql(
-      gateway,
-      'mutation ($input: PublishNotificationsInput!) { publishNotifications(input: $input) { results { created } } }',
-      { input: { notifications } },
-      { token: await platform() },
-    );
+  onTestFinished(() => gateway.close());
+  const task = { id: 'task', projectId: 'p' };
+  const notifications = [1, 2].map((number) =>
+    notification(`lost-${number}`, 'task_failed', { id: 'n', task }),
+  );
+  const publish = () => gateway.as(platform).publishAll({ notifications });
   await database.sql(`insert into user_revision (user_id) values ('lost-2')`);
   await locker.query('begin');
   // The first user's notification can be stored; the second one's waits for the lock.
   await locker.query('lock table notification in share mode');
-  const lost = publish();
+  const lost = expect(publish()).rejects.toMatchObject(refused('INTERNAL_ERROR'));
   await eventually(async () => expect(await waitingSessions(database)).toBe(1));
   await locker.query(
     `select pg_terminate_backend(pid, 5000) from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`,
   );
-  const { errors } = await lost;
+  await lost;
   await locker.query('rollback');
 
-  expect(errors.map(({ extensions }) => extensions.code)).toEqual(['INTERNAL_ERROR']);
   expect(await database.sql(`select from notification where user_id like 'lost-%'`)).toEqual([]);
   expect(await readCount('lost-1')).toBeUndefined();
-  expect((await publish()).data.publishNotifications.results).toEqual([{ created: true }, { created: true }]);
-  await gateway.close();
+  expect(await publish()).toMatchObject([{ created: true }, { created: true }]);
 });
 
 test('a change that waits for a lock fails within the database timeout', async () => {

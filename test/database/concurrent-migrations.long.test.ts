@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { IndexMigration } from '../../src/database/index-migration.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { OperatorError } from '../../src/errors/failure.ts';
+import { insertRecords } from '../support/bulk-records.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -56,13 +57,7 @@ async function beginReading(): Promise<void> {
 }
 
 /** Stores a workspace, within a time that a request could wait. */
-async function storeWorkspace(): Promise<void> {
-  await database.sql(
-    `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
-       keep_active, created_at, updated_at)
-     values ('alice', gen_random_uuid(), 1, 'web-shop', 'running', 'shared', 2, 4096, 20, false, now(), now())`,
-  );
-}
+const storeWorkspace = () => insertRecords(database, 'workspace', 1, { user_id: "'alice'" });
 
 /** Returns whether an index is valid; undefined if it does not exist. */
 async function readValidity(name: string): Promise<unknown> {

@@ -1,27 +1,20 @@
 import type { EntityProperty } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { SecretType } from '../../src/database/columns.ts';
-import { type Database, getKysely, openDatabase } from '../../src/database/database.ts';
+import { getKysely, openDatabase } from '../../src/database/database.ts';
 import { userTransaction } from '../../src/database/transaction.ts';
 import { entities, revisionedEntities } from '../../src/entities.ts';
 import { NotificationPreference } from '../../src/notifications/preferences/preference.entity.ts';
 import { UserRevision } from '../../src/revisions/revisions.entity.ts';
 import { Secret } from '../../src/values/secret.ts';
 import type { Time } from '../../src/values/time.ts';
-import { openTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
+import { openTestDatabase, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startProxy } from '../support/proxy.ts';
 
-let database: TestDatabase;
-let opened: Database;
-let locker: pg.Client;
-let close: () => Promise<void>;
-beforeAll(async () => {
-  ({ database, opened, locker, close } = await openTestDatabase(6));
-});
-afterAll(() => close());
+const { database, opened, locker, close } = await openTestDatabase(6);
+afterAll(close);
 
 const TOKEN = 'SECRET-token-0123456789';
 const UUID = '5f0c2f0e-0000-4000-8000-000000000001';

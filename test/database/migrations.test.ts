@@ -17,6 +17,7 @@ import { entities } from '../../src/entities.ts';
 import { OperatorError } from '../../src/errors/failure.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { compareVersions, version } from '../../src/version.ts';
+import { insertRecords } from '../support/bulk-records.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 
 let schema: TestDatabase;
@@ -59,19 +60,9 @@ describe('a database of an earlier version', () => {
   afterEach(() => earlier.drop());
 
   const store = (id: string, columns: Record<string, unknown>) => {
-    const row = {
-      ...{
-        user_id: 'alice',
-        id,
-        revision: 1,
-        kind: 'plan_requested',
-        status: 'active',
-        task_id: id,
-        project_id: 'p',
-      },
-      ...{ title: 'T', payload: {}, occurred_at: at(1), created_at: at(1), updated_at: at(1) },
-      ...columns,
-    };
+    const ids = { user_id: 'alice', id, task_id: id, project_id: 'p' };
+    const kind = { revision: 1, kind: 'plan_requested', status: 'active', title: 'T', payload: {} };
+    const row = { ...ids, ...kind, occurred_at: at(1), created_at: at(1), updated_at: at(1), ...columns };
     return earlier.sql(
       `insert into notification (${Object.keys(row).join()})
        values (${Object.keys(row).map((_, index) => `$${index + 1}`)})`,
@@ -188,11 +179,7 @@ test('every table of records, except the events of all users, has a primary key 
 });
 
 test('a notification has at most ten indexes, of which an active one that is no request is in seven', async () => {
-  await schema.sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
-                               created_at, updated_at)
-     values ('indexed', 'n', 1, 'task_failed', 'active', 't', 'p', 'T', '{}', now(), now(), now())`,
-  );
+  await insertRecords(schema, 'notification', 1, { kind: "'task_failed'", status: "'active'" });
   const indexes = await schema.sql(
     `select relname as name, coalesce(pg_get_expr(indpred, indrelid), 'true') as condition
        from pg_index join pg_class on pg_class.oid = indexrelid where indrelid = 'notification'::regclass order by 1`,

@@ -1,27 +1,17 @@
 import fc from 'fast-check';
-import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { Pipeline } from '../../src/database/pipeline.ts';
 import { poolOptions } from '../../src/database/pool.ts';
 import { rest } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
+import { openTestDatabase, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
-let database: TestDatabase;
-let locker: pg.Client;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  locker = new pg.Client({ connectionString: database.url });
-  await locker.connect();
-});
-afterAll(async () => {
-  await locker.end();
-  await database.drop();
-});
+const { database, locker, close } = await openTestDatabase(1);
+afterAll(close);
 
 describe('a pipeline', () => {
   const createPipeline = (timeoutMs: number) =>

@@ -4,16 +4,14 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startEmbeddedPostgres } from '../../dev/postgres/embedded-postgres.ts';
 import type { DatabaseServer } from '../../src/database/database-server.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { rest } from '../support/client.ts';
 import { copyCluster } from '../support/cluster.ts';
 import { existingDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { createInbox } from '../support/inbox.ts';
+import { createInbox, type Inbox } from '../support/inbox.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { publish } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
 
 let folder: string;
 let postgres: DatabaseServer;
@@ -43,62 +41,48 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
+/** Publishes like a task runner, which retries the same ID until it is accepted. Returns when three are stored. */
+async function startPublishing(user: string) {
+  const published = Array.from({ length: 30 }, (_none, number) => {
+    const task = { id: `task-${number % 7}`, projectId: 'project' };
+    const send = () => publish(gateway, user, 'task_failed', { id: `n-${number}`, task });
+    return vi.waitFor(send, { timeout: 25_000, interval: 100 });
+  });
+  await Promise.all(published.slice(0, 3));
+  return { all: Promise.all(published) };
+}
+
+/** Expects that everything is stored, which the server may first have to recover, and was shown. */
+async function expectAll(user: string, inboxes: readonly Inbox[]): Promise<void> {
+  const count = 'select count(*)::int as count from notification where user_id = $1';
+  expect(await eventually(() => database.sql(count, [user]))).toEqual([{ count: 30 }]);
+  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) inbox.unsubscribe();
+}
+
 test('while PostgreSQL restarts, requests return 500, then succeed again, and no subscriber misses anything', async () => {
   const inbox = createInbox('alice');
   await eventually(() => inbox.subscribe(gateway));
-  const token = await member('alice');
-  const status = async () => (await rest(gateway, 'GET', '/user/notifications', { token })).status;
+  const status = async () => (await gateway.as('alice').rest.get('/user/notifications')).status;
 
-  // Like a task runner: retries the same ID until it is accepted.
-  const published = Array.from({ length: 30 }, (_none, number) =>
-    vi.waitFor(
-      () => publish(gateway, 'alice', 'task_failed', { id: `n-${number}`, task: createTask(number) }),
-      {
-        timeout: 25_000,
-        interval: 100,
-      },
-    ),
-  );
-  await Promise.all(published.slice(0, 3));
+  const publishing = await startPublishing('alice');
   await postgres.stop();
   expect(await status()).toBe(500);
   postgres = await start();
   proxy.setTarget(readPort(postgres.url));
-  await Promise.all(published);
+  await publishing.all;
 
   await eventually(async () => expect(await status()).toBe(200));
-  expect(await database.sql('select count(*)::int as count from notification')).toEqual([{ count: 30 }]);
-  await inbox.expectToConverge(database);
-  inbox.unsubscribe();
+  await expectAll('alice', [inbox]);
 });
 
 test('after PostgreSQL was killed, no subscriber misses anything and revisions increase', async () => {
   const inboxes = [createInbox('bob'), createInbox('bob')];
   await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
-  const published = Array.from({ length: 30 }, (_none, number) =>
-    vi.waitFor(
-      () => publish(gateway, 'bob', 'task_failed', { id: `n-${number}`, task: createTask(number) }),
-      {
-        timeout: 25_000,
-        interval: 100,
-      },
-    ),
-  );
-  await Promise.all(published.slice(0, 3));
+  const publishing = await startPublishing('bob');
   const [{ data_directory: folder } = {}] = await database.sql('show data_directory');
   const [pid] = (await readFile(join(String(folder), 'postmaster.pid'), 'utf8')).split('\n');
   process.kill(Number(pid), 'SIGKILL');
-  await Promise.all(published);
-
-  // The last of them may have been stored before it was killed.
-  const rows = await eventually(() =>
-    database.sql(`select count(*)::int as count from notification where user_id = 'bob'`),
-  );
-  expect(rows).toEqual([{ count: 30 }]);
-  for (const inbox of inboxes) await inbox.expectToConverge(database);
-  for (const inbox of inboxes) inbox.unsubscribe();
+  await publishing.all;
+  await expectAll('bob', inboxes);
 });
-
-function createTask(number: number) {
-  return { id: `task-${number % 7}`, projectId: 'project' };
-}

@@ -1,5 +1,5 @@
 import { Gauge, Registry } from 'prom-client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { createLog } from '../../src/log.ts';
 import { startAdminServer } from '../../src/server/monitoring.ts';
@@ -115,6 +115,19 @@ test('fails to start if the admin port is in use, naming the port and ADMIN_PORT
   const { port } = new URL(first.adminAddress);
   await expect(startTestGateway({ ADMIN_PORT: port }, first.database)).rejects.toThrow(
     `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set ADMIN_PORT to another port`,
+  );
+});
+
+test.each([
+  ['only the first', { REUSE_PORT: 'true' }, {}],
+  ['only the second', {}, { REUSE_PORT: 'true' }],
+  ['neither', {}, {}],
+])('fails to start on a port in use if %s sets REUSE_PORT', async (_who, one, other) => {
+  const running = await startTestGateway(one, first.database);
+  onTestFinished(() => running.close());
+  const { port } = new URL(running.address);
+  await expect(startTestGateway({ ...other, PORT: port }, first.database)).rejects.toThrow(
+    `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set PORT to another port (0 selects a free one).`,
   );
 });
 

@@ -111,18 +111,10 @@ describe('npm run token', () => {
     });
   });
 
-  test('signs a token that is valid for the given --ttl', async () => {
-    const { iat = 0, exp = 0 } = decodeJwt(await printedToken('--sub', 'alice', '--ttl', '5m'));
-    expect(exp - iat).toBe(300);
-  });
-
-  test.concurrent.each([
-    [['--sub', 'alice', '--org', ''], '--org must not be empty'],
-    [['--sub', 'alice', '--admin'], "Unknown option '--admin'"],
-  ])('rejects %j with its usage and status 1', async (options, message) => {
-    const ended = await token(options);
+  test('rejects an unknown option with its usage and status 1', async () => {
+    const ended = await token(['--sub', 'alice', '--admin']);
     expect(ended).toMatchObject({ status: 1, stdout: '' });
-    expect(ended.stderr).toContain(message);
+    expect(ended.stderr).toContain("Unknown option '--admin'");
     expect(ended.stderr).toMatch(/\nUsage: npm run -s token -- --sub USER .*\n/);
   });
 
@@ -144,12 +136,6 @@ describe('npm run token', () => {
     const refused = await rest(gateway, 'GET', '/user/workspaces', { token: first.stdout.trim() });
     expect(refused.status).toBe(401);
     expect(await token(['--sub', 'alice'], elsewhere)).toMatchObject({ status: 0, stderr: '' });
-  });
-
-  test('reports an invalid configuration', async () => {
-    const ended = await token(['--sub', 'alice'], { PORT: 'http' });
-    expect(ended).toMatchObject({ status: 1, stdout: '' });
-    expect(ended.stderr).toContain('PORT: must be a whole number');
   });
 });
 

@@ -1,20 +1,17 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { member } from '../support/tokens.ts';
 
 const gateway = useGateway({ GRAPHIQL: 'true' });
-let token: string;
-beforeAll(async () => {
-  token = await member('alice');
-});
-
-const ask = (method: string, path: string, headers: Record<string, string> = {}, body?: string) =>
+const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: string) =>
   fetch(`${gateway.address}${path}`, {
     method,
-    headers: { Authorization: `Bearer ${token}`, ...headers },
+    headers: { Authorization: `Bearer ${await member('alice')}`, ...headers },
     ...(body !== undefined && { body }),
   });
+const post = (query: string, headers = {}) =>
+  ask('POST', '/graphql', { ...json, ...headers }, JSON.stringify({ query }));
 
 const json = { 'Content-Type': 'application/json' };
 const strict = "default-src 'none';frame-ancestors 'none'";
@@ -32,19 +29,10 @@ function expectSecure(headers: Headers, referrer = 'no-referrer'): void {
 test.each<[what: string, status: number, send: () => Promise<Response>]>([
   ['a success over REST', 200, () => ask('GET', '/user/workspaces')],
   ['a success without a body', 204, () => ask('DELETE', '/editor/auth')],
-  ['a success over GraphQL', 200, () => ask('POST', '/graphql', json, '{"query":"{ __typename }"}')],
+  ['a success over GraphQL', 200, () => post('{ __typename }')],
   ['a success over GraphQL by GET', 200, () => ask('GET', '/graphql?query={__typename}')],
-  [
-    'an invalid document',
-    400,
-    () => ask('POST', '/graphql', { ...json, Accept: 'application/graphql-response+json' }, '{"query":"{"}'),
-  ],
-  [
-    'a GraphQL request without a token',
-    401,
-    () =>
-      ask('POST', '/graphql', { ...json, Authorization: '' }, '{"query":"{ workspaces { totalCount } }"}'),
-  ],
+  ['an invalid document', 400, () => post('{', { Accept: 'application/graphql-response+json' })],
+  ['a GraphQL request without a token', 401, () => post('{ viewer { id } }', { Authorization: '' })],
   ['an invalid query parameter', 400, () => ask('GET', '/user/workspaces?limit=x')],
   ['a request without a token', 401, () => ask('GET', '/user/workspaces', { Authorization: '' })],
   ['an unknown path', 404, () => ask('GET', '/nowhere')],
