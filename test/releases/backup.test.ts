@@ -7,13 +7,12 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
-import { rest } from '../support/client.ts';
 import { existingDatabase } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
-import { asMember, asPlatform, publish } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
+import { publish } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 import { type DebianPostgres, hasDebianPostgres, startDebianPostgres } from './debian-postgres.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
@@ -44,9 +43,7 @@ beforeAll(async () => {
 
   const gateway = await start();
   kept = (await publish(gateway, 'alice')).id;
-  const store =
-    'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
-  await asMember(gateway, 'alice', store, { input: pair });
+  await gateway.as('alice').connectEditor(pair);
   for (const command of readCommands('Back up')) await run(command);
   await publish(gateway, 'alice');
   const tag = (await list(gateway)).headers.get('etag') ?? '';
@@ -76,10 +73,8 @@ async function run(command: string): Promise<void> {
 
 const start = () => startTestGateway({ ENCRYPTION_KEYS: keys }, existingDatabase(url));
 
-async function list(gateway: TestGateway, tag = '') {
-  const headers = { 'If-None-Match': tag };
-  return rest(gateway, 'GET', '/user/notifications', { token: await member('alice'), headers });
-}
+const list = (gateway: TestGateway, tag = '') =>
+  gateway.as('alice').rest.get('/user/notifications', { headers: { 'If-None-Match': tag } });
 
 /** Restores the dump into an empty database, and publishes one notification in place of the lost one. */
 async function restore(commands: string[]) {
@@ -98,8 +93,7 @@ test.skipIf(!hasDebianPostgres)(
     const { status, body } = await list(gateway, lost.tag);
     expect(status).toBe(200);
     expect(body.notifications.map(({ id }: { id: string }) => id).sort()).toEqual([kept, later].sort());
-    const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
-    expect((await asPlatform(gateway, read)).editorCredential).toEqual(pair);
+    expect(await gateway.as(platform).editorCredential({ userId: 'alice' })).toMatchObject(pair);
 
     expect(await dismissBy(gateway, 'alice', { filter: { upTo: lost.cursor } })).toEqual([]);
     const stream = await subscribeToNotifications(gateway, 'alice', lost.cursor);

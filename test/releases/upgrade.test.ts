@@ -8,7 +8,7 @@ import { grants, TASK_SCOPE } from '../../src/auth/scopes.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { createAs } from '../support/as.ts';
 import { type ChatApi, startChatApi } from '../support/chat-api.ts';
-import { graphql, rest } from '../support/client.ts';
+import { graphql } from '../support/client.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
@@ -16,7 +16,6 @@ import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { currentCursor, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import {
-  asPlatform,
   credentialVersion,
   deleteUser,
   type Kind as NotificationKind,
@@ -27,7 +26,7 @@ import {
   workspaceInput,
 } from '../support/records.ts';
 import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { platform, signToken } from '../support/tokens.ts';
 import { operations, runWorkload, type Workload } from '../support/workload.ts';
 import { checkWorkload } from '../support/workload-checks.ts';
 import { checkOut, hasCommit, startReleaseProgram } from './release.ts';
@@ -57,17 +56,21 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
 
   const at = () => serving[0] ?? expect.unreachable('No gateway serves.');
   const readAll = async () => {
-    const token = await member(user);
-    const paths = [
-      '/user/notifications',
-      '/user/notification-preferences',
-      '/editor/auth',
-      '/user/workspaces',
-    ];
-    const replies = await Promise.all(paths.map((path) => rest(at(), 'GET', path, { token })));
+    const { rest } = at().as(user);
+    const paths = ['/user/notifications', PREFERENCES, '/editor/auth', '/user/workspaces'];
+    const replies = await Promise.all(paths.map((path) => rest.get(path)));
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     return replies.map(({ body, headers }) => ({ body, etag: headers.get('ETag') }));
   };
+  const setPreference = async () =>
+    expect(
+      (
+        await at()
+          .as(user)
+          .rest.put(PREFERENCES, { preferences: [preference] })
+      ).status,
+    ).toBe(200);
+  const readTokens = () => at().as(platform).editorCredential({ userId: user });
   const readState = async (id: string) => (await awaitRequest(at(), user, id)).state;
 
   beforeAll(async () => {
@@ -90,20 +93,19 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
   });
 
   test('the release stores records of every kind', async () => {
-    const token = await member(user);
     for (const seed of [1, 2, 3]) workloads.push(await runChanges(serving, `release-${seed}`, seed));
     await putContact(at(), user, { chatMemberId: 'U-alice' });
     for (const kind of Object.keys(payloads) as NotificationKind[]) await publish(at(), user, kind);
     await putWorkspaces(at(), user, [workspaceInput()]);
-    await storeCredential(at(), token);
-    await setPreference(at(), token);
+    expect((await at().as(user).rest.put('/editor/auth/subscription', pair)).status).toBe(200);
+    await setPreference();
     for (const name of Object.keys(requests) as (keyof typeof requests)[]) {
       const expiry = name === 'expiring' ? { expiresInSeconds: 600, onExpiry: answers.reject } : {};
       const task = { id: name, projectId: 'p' };
       requests[name] = (await publish(at(), user, 'plan_requested', { task, ...expiry })).id;
     }
     // The tests' own operation selects what the release does not have.
-    await rest(at(), 'POST', `/user/notifications/${requests.dismissed}/dismiss`, { token });
+    await at().as(user).rest.post(`/user/notifications/${requests.dismissed}/dismiss`);
     await answer(at(), user, { id: requests.answered, answerId: 'a', ...answers.approve });
     await resolve(at(), user, 'withdrawn');
     stored = { replies: await readAll(), cursor: await currentCursor(at(), user) };
@@ -132,7 +134,7 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
     expect(await readReadiness(at())).toMatchObject({ status: 'ready' });
 
     expect(await readAll()).toEqual(stored.replies);
-    expect(await readTokens(at(), user)).toEqual(pair);
+    expect(await readTokens()).toMatchObject(pair);
     for (const workload of workloads) await checkWorkload(workload);
     await eventually(() => expect(chat.messages.map(({ memberId }) => memberId)).toContain('U-alice'));
   });
@@ -158,12 +160,14 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
   });
 
   test('records of the release are changed and deleted', async () => {
-    const token = await member(user);
-    await refreshCredential(at(), user);
-    expect(await readTokens(at(), user)).toEqual(refreshed);
-    await setPreference(at(), token);
+    const version = await credentialVersion(at(), user);
+    await at()
+      .as(platform)
+      .refreshCredential({ userId: user, version, ...refreshed });
+    expect(await readTokens()).toMatchObject(refreshed);
+    await setPreference();
     await checkWorkload(await runChanges(serving, 'current', 4));
-    expect((await rest(at(), 'DELETE', '/editor/auth', { token })).status).toBe(204);
+    expect((await at().as(user).rest.delete('/editor/auth')).status).toBe(204);
     expect(await deleteUser(at(), user)).toBe(true);
   });
 
@@ -179,12 +183,9 @@ describe.skipIf(!isInClone)(`upgrade from release ${release?.version}`, { timeou
   });
 
   test('this version logged no error', () => {
-    expect(at().logLines().length).toBeGreaterThan(0);
-    expect(
-      at()
-        .logLines()
-        .filter((line) => /"level":[56]0/.test(line)),
-    ).toEqual([]);
+    const lines = at().logLines();
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.filter((line) => /"level":[56]0/.test(line))).toEqual([]);
   });
 });
 
@@ -233,31 +234,10 @@ const Readiness = z.object({ status: z.string(), checks: z.record(z.string(), z.
 const runChanges = (gateways: readonly TestGateway[], name: string, seed: number) =>
   runWorkload(gateways, name, fc.sample(operations, { numRuns: 60, seed }));
 
+const PREFERENCES = '/user/notification-preferences';
+const preference = { email_enabled: true, push_enabled: false, chat_dm_enabled: true };
 const pair = { accessToken: 'access', refreshToken: 'refresh' };
 const refreshed = { accessToken: 'next-access', refreshToken: 'next-refresh' };
-
-async function storeCredential(gateway: TestGateway, token: string): Promise<void> {
-  const { status } = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
-  expect(status).toBe(200);
-}
-
-async function setPreference(gateway: TestGateway, token: string): Promise<void> {
-  const preferences = [{ email_enabled: true, push_enabled: false, chat_dm_enabled: true }];
-  const path = '/user/notification-preferences';
-  expect((await rest(gateway, 'PUT', path, { token, body: { preferences } })).status).toBe(200);
-}
-
-async function readTokens(gateway: TestGateway, userId: string): Promise<unknown> {
-  const query = 'query ($userId: ID!) { editorCredential(userId: $userId) { accessToken refreshToken } }';
-  return (await asPlatform(gateway, query, { userId })).editorCredential;
-}
-
-async function refreshCredential(gateway: TestGateway, userId: string): Promise<void> {
-  const version = await credentialVersion(gateway, userId);
-  const query =
-    'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';
-  await asPlatform(gateway, query, { input: { userId, version, ...refreshed } });
-}
 
 /** Whether an example may fail with a code, because the records that it names do not exist or have changed. */
 const isExpected = (code: unknown) => code === 'NOT_FOUND' || code === 'CONFLICT';
