@@ -61,126 +61,83 @@ const failing = (outcome: string): Series => ({
   [attempts(outcome)]: '0 3 4 5 5 6 6 6 6 6 7x9 8x19 9x29 10x59 11x59 12x59 13x59 14x99',
 });
 
-test.skipIf(!hasPromtool).each<[what: string, series: Series, minutes: number, firing: string[]]>([
-  ['the provider has just failed', failing('provider_unavailable'), 4, []],
-  ['attempts fail at low volume', failing('provider_unavailable'), 10, ['GatewayNothingDelivered']],
-  ['attempts fail once an hour', failing('provider_unavailable'), 300, ['GatewayNothingDelivered']],
-  ['replies are lost', failing('reply_lost'), 10, ['GatewayNothingDelivered']],
-  [
-    'another message has been delivered meanwhile',
-    { ...failing('provider_unavailable'), [attempts('delivered')]: '0x5 1x395' },
-    10,
-    [],
-  ],
-  [
-    'the last message was delivered long ago',
-    { ...failing('provider_unavailable'), [attempts('delivered')]: '0x5 1x395' },
-    60,
-    ['GatewayNothingDelivered'],
-  ],
-  ['only a recipient is refused', failing('recipient_rejected'), 60, []],
-  ['nothing is left to deliver', { ...failing('provider_unavailable'), [age]: '0x401' }, 60, []],
-  ['no sender runs', { [age]: '0+60x60', [overdue]: '0+60x60' }, 10, ['GatewayDeliveriesOverdue']],
+const requestsOverdue = (values: string): Series => ({ gateway_requests_overdue_seconds: values });
+const feedLag = (values: string): Series => ({ gateway_platform_feed_lag_seconds: values });
+const keySet = (minutes: number, maxAge: number): Series => ({
+  gateway_key_set_age_seconds: `0+60x${minutes}`,
+  gateway_key_set_max_age_seconds: `${maxAge}x${minutes}`,
+});
+const streams = (count: number): Series => ({
+  gateway_live_subscribers: `${count}x60`,
+  gateway_live_subscribers_max: '1000x60',
+});
+const ended = (failed: string, delivered: string): Series => ({
+  [deliveries('failed')]: failed,
+  [deliveries('delivered')]: delivered,
+});
+const needReauth = (count: number, connected: number): Series => ({
+  [credentials('needs_reauth')]: `${count}x60`,
+  [credentials('connected')]: `${connected}x60`,
+});
+
+const unavailable = failing('provider_unavailable');
+const deliveredMeanwhile = { ...unavailable, [attempts('delivered')]: '0x5 1x395' };
+
+test.skipIf(!hasPromtool).each<[what: string, series: Series, minutes: number, ...firing: string[]]>([
+  ['the provider has just failed', unavailable, 4],
+  ['attempts fail at low volume', unavailable, 10, 'GatewayNothingDelivered'],
+  ['attempts fail once an hour', unavailable, 300, 'GatewayNothingDelivered'],
+  ['replies are lost', failing('reply_lost'), 10, 'GatewayNothingDelivered'],
+  ['another message has been delivered meanwhile', deliveredMeanwhile, 10],
+  ['the last message was delivered long ago', deliveredMeanwhile, 60, 'GatewayNothingDelivered'],
+  ['only a recipient is refused', failing('recipient_rejected'), 60],
+  ['nothing is left to deliver', { ...unavailable, [age]: '0x401' }, 60],
+  ['no sender runs', { [age]: '0+60x60', [overdue]: '0+60x60' }, 10, 'GatewayDeliveriesOverdue'],
   [
     'the credentials are refused',
     failing('provider_refused'),
     20,
-    ['GatewayNothingDelivered', 'GatewayProviderRefuses'],
+    ...['GatewayNothingDelivered', 'GatewayProviderRefuses'],
   ],
-  ['requests expire and are settled', { gateway_requests_overdue_seconds: '1x60' }, 30, []],
-  [
-    'expiries are no longer stored',
-    { gateway_requests_overdue_seconds: '0x9 0+60x60' },
-    12,
-    ['GatewayRequestsOverdue'],
-  ],
-  ['events enter the feed', { gateway_platform_feed_lag_seconds: '1x60' }, 30, []],
-  [
-    'no gateway gives positions to events',
-    { gateway_platform_feed_lag_seconds: '0x9 0+60x60' },
-    12,
-    ['GatewayPlatformFeedLate'],
-  ],
-  ['a scrape has just failed', { up: '1x9 0x9' }, 11, []],
-  ['scrapes of a process fail', { up: '1x9 0x9' }, 14, ['GatewayDown']],
-  ['the only target has just disappeared', { up: '1x9 stale' }, 13, []],
-  ['there is no target', { up: '1x9 stale' }, 18, ['GatewayMissing']],
-  ['401s are as frequent as yesterday', { [errors('unauthenticated')]: '0+60x1600' }, 1500, []],
-  ['some 401s follow none', { [errors('unauthenticated')]: '0x1450 0+3x60' }, 1480, []],
+  ['requests expire and are settled', requestsOverdue('1x60'), 30],
+  ['expiries are no longer stored', requestsOverdue('0x9 0+60x60'), 12, 'GatewayRequestsOverdue'],
+  ['events enter the feed', feedLag('1x60'), 30],
+  ['no gateway gives positions to events', feedLag('0x9 0+60x60'), 12, 'GatewayPlatformFeedLate'],
+  ['a scrape has just failed', { up: '1x9 0x9' }, 11],
+  ['scrapes of a process fail', { up: '1x9 0x9' }, 14, 'GatewayDown'],
+  ['the only target has just disappeared', { up: '1x9 stale' }, 13],
+  ['there is no target', { up: '1x9 stale' }, 18, 'GatewayMissing'],
+  ['401s are as frequent as yesterday', { [errors('unauthenticated')]: '0+60x1600' }, 1500],
+  ['some 401s follow none', { [errors('unauthenticated')]: '0x1450 0+3x60' }, 1480],
   [
     'many 401s follow few',
     { [errors('unauthenticated')]: '0+6x1450 8700+60x60' },
     1480,
-    ['GatewayTokensRejected'],
+    'GatewayTokensRejected',
   ],
-  ['429s are as frequent as yesterday', { [errors('rate_limited')]: '0+60x1600' }, 1500, []],
-  ['many 429s follow none', { [errors('rate_limited')]: '0x1450 0+60x60' }, 1480, ['GatewayRateLimited']],
-  [
-    'the key set is half an hour old of a day',
-    { gateway_key_set_age_seconds: '0+60x30', gateway_key_set_max_age_seconds: '86400x30' },
-    30,
-    [],
-  ],
-  [
-    'the key set is two hours old of a day',
-    { gateway_key_set_age_seconds: '0+60x120', gateway_key_set_max_age_seconds: '86400x120' },
-    120,
-    ['GatewayKeySetStale'],
-  ],
+  ['429s are as frequent as yesterday', { [errors('rate_limited')]: '0+60x1600' }, 1500],
+  ['many 429s follow none', { [errors('rate_limited')]: '0x1450 0+60x60' }, 1480, 'GatewayRateLimited'],
+  ['the key set is half an hour old of a day', keySet(30, 86_400), 30],
+  ['the key set is two hours old of a day', keySet(120, 86_400), 120, 'GatewayKeySetStale'],
   [
     'the key set is two hours old of three',
-    { gateway_key_set_age_seconds: '0+60x120', gateway_key_set_max_age_seconds: '10800x120' },
+    keySet(120, 10_800),
     120,
-    ['GatewayKeySetExpiring', 'GatewayKeySetStale'],
+    ...['GatewayKeySetExpiring', 'GatewayKeySetStale'],
   ],
-  [
-    'a process has 80 % of its streams',
-    { gateway_live_subscribers: '800x60', gateway_live_subscribers_max: '1000x60' },
-    30,
-    [],
-  ],
-  [
-    'a process has 81 % of its streams',
-    { gateway_live_subscribers: '810x60', gateway_live_subscribers_max: '1000x60' },
-    30,
-    ['GatewayStreamsNearLimit'],
-  ],
-  [
-    'few deliveries fail among many',
-    { [deliveries('failed')]: '0x60 20x60', [deliveries('delivered')]: '0+10x120' },
-    70,
-    [],
-  ],
-  [
-    'a few deliveries fail among none',
-    { [deliveries('failed')]: '0x60 10x60', [deliveries('delivered')]: '500x120' },
-    70,
-    [],
-  ],
-  [
-    'many deliveries fail',
-    { [deliveries('failed')]: '0x60 20x60', [deliveries('delivered')]: '0+2x120' },
-    70,
-    ['GatewayDeliveriesFailed'],
-  ],
-  [
-    'a tenth of the credentials needs new authentication',
-    { [credentials('needs_reauth')]: '100x60', [credentials('connected')]: '900x60' },
-    30,
-    [],
-  ],
-  [
-    'most of ten credentials need new authentication',
-    { [credentials('needs_reauth')]: '9x60', [credentials('connected')]: '1x60' },
-    30,
-    [],
-  ],
+  ['a process has 80 % of its streams', streams(800), 30],
+  ['a process has 81 % of its streams', streams(810), 30, 'GatewayStreamsNearLimit'],
+  ['few deliveries fail among many', ended('0x60 20x60', '0+10x120'), 70],
+  ['a few deliveries fail among none', ended('0x60 10x60', '500x120'), 70],
+  ['many deliveries fail', ended('0x60 20x60', '0+2x120'), 70, 'GatewayDeliveriesFailed'],
+  ['a tenth of the credentials needs new authentication', needReauth(100, 900), 30],
+  ['most of ten credentials need new authentication', needReauth(9, 1), 30],
   [
     'more than a tenth of the credentials needs new authentication',
-    { [credentials('needs_reauth')]: '120x60', [credentials('connected')]: '880x60' },
+    needReauth(120, 880),
     30,
-    ['GatewayCredentialsNeedReauth'],
+    'GatewayCredentialsNeedReauth',
   ],
-])('the alerts if %s (needs promtool)', async (_what, series, minutes, firing) => {
+])('the alerts if %s (needs promtool)', async (_what, series, minutes, ...firing) => {
   await expect(evaluate({ ...scraped, ...series }, minutes, firing)).resolves.toBeUndefined();
 });
