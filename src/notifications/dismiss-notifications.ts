@@ -72,6 +72,7 @@ function dismissAll(
   userId: string,
   condition: (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>,
 ) {
+  const user = sql<string>`${userId}::text`;
   return db
     .with('numbered', (db) =>
       db
@@ -81,11 +82,11 @@ function dismissAll(
         .where('userId', '=', userId)
         .where(condition),
     )
-    .with('incremented', (db) => incrementRevision(db, 'notifications', 'numbered', userId))
+    .with('incremented', (db) => incrementRevision(db, 'notifications', 'numbered', user))
     .with('dismissal', (db) =>
       db.selectFrom('numbered').select(dismissalTime(sql`max(${sql.ref('updatedAt')})`).as('at')),
     )
-    .with('events', (db) => recordDismissals(db, sql`${userId}::text`, 'numbered'))
+    .with('events', (db) => recordDismissals(db, user, 'numbered'))
     .updateTable('Notification')
     .from(['numbered', 'incremented', 'dismissal'])
     .set((eb) => ({

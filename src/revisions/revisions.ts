@@ -78,7 +78,7 @@ export function incrementRevision(
   db: Pick<Kysely<Tables>, 'updateTable'>,
   list: ListName,
   changed: string,
-  userId: string,
+  userId: RawBuilder<string>,
 ) {
   const rows = sql.table(changed);
   const revision = sql.ref<number>(list);

@@ -1,7 +1,6 @@
-import { type Kysely, sql } from 'kysely';
-import { getKysely, type Tables } from '../database/database.ts';
-import { toJsonRows } from '../database/statement.ts';
-import { userTransaction } from '../database/transaction.ts';
+import { sql } from 'kysely';
+import { defineStatement, type Params, toJsonRows } from '../database/statement.ts';
+import { transaction } from '../database/transaction.ts';
 import { announceRecords, type ChangeDependencies } from '../live/announcer.ts';
 import { incrementRevision } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -18,8 +17,8 @@ export async function putWorkspaces(
   userId: string,
   states: readonly WorkspaceState[],
 ): Promise<Workspace[]> {
-  const stored = await userTransaction(database.fork(), [userId], (em) =>
-    storeNewer(getKysely(em), userId, toJsonRows(database, states)),
+  const stored = await transaction(database, [userId], (run) =>
+    run(storeNewer, { userId, states: toJsonRows(database, states) }),
   );
   return announceRecords(announce, { user: userId, topic: 'workspaces' }, stored);
 }
@@ -50,24 +49,24 @@ const workspaces = sql.table('Workspace');
  * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. If the workspace
  * was neither stored nor deleted before, the comparison is null and the state counts as newer.
  */
-function storeNewer(db: Kysely<Tables>, userId: string, states: string): Promise<Workspace[]> {
-  return db
+const storeNewer = defineStatement((db, { param }: Params<{ userId: string; states: string }>) =>
+  db
     .with(
       'newer',
       () => sql<{ id: string }>`(
         select state.*
-        from json_populate_recordset(null::${workspaces}, ${states}::json) with ordinality as state
-        left join ${workspaces} as known on ${sql.ref('known.userId')} = ${userId} and known.id = state.id
+        from json_populate_recordset(null::${workspaces}, ${param('states', 'json')}) with ordinality as state
+        left join ${workspaces} as known on ${sql.ref('known.userId')} = ${param('userId')} and known.id = state.id
         left join ${sql.table('WorkspaceDeletion')} as deletion
-          on ${sql.ref('deletion.userId')} = ${userId} and deletion.id = state.id
+          on ${sql.ref('deletion.userId')} = ${param('userId')} and deletion.id = state.id
         where ${sql.ref('state.updatedAt')}
           > greatest(${sql.ref('known.updatedAt')}, ${sql.ref('deletion.deletedAt')}) is not false)`,
     )
-    .with('incremented', (db) => incrementRevision(db, 'workspaces', 'newer', userId))
+    .with('incremented', (db) => incrementRevision(db, 'workspaces', 'newer', param('userId')))
     .insertInto('Workspace')
     .columns(['userId', 'revision', ...stateProperties])
     .expression(
-      sql`select ${userId}::text, incremented.before + row_number() over (order by ordinality),
+      sql`select ${param('userId', 'text')}, incremented.before + row_number() over (order by ordinality),
           ${sql.join(stateProperties.map((name) => sql.ref(name)))} from newer, incremented`,
     )
     .onConflict((conflict) =>
@@ -76,6 +75,5 @@ function storeNewer(db: Kysely<Tables>, userId: string, states: string): Promise
         ...Object.fromEntries(changeableProperties.map((name) => [name, eb.ref(`excluded.${name}`)])),
       })),
     )
-    .returningAll()
-    .execute();
-}
+    .returningAll(),
+);
