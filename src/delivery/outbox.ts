@@ -63,7 +63,7 @@ function startEnding(database: Database, log: Log): Ending {
       await pause(COLLECT_MS);
       const users = [...noted].slice(0, MAX_USERS);
       for (const user of users) noted.delete(user);
-      await endUnwanted(database.fork(), users).catch((error: unknown) =>
+      await endUnwanted(database, users).catch((error: unknown) =>
         log.warn({ err: error }, 'ending deliveries failed; the next sweep finds them'),
       );
     }

@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Tables } from '../database/database.ts';
+import type { Database, Tables } from '../database/database.ts';
+import { defineStatement, type Params, runStatement } from '../database/statement.ts';
 import { listTargets } from '../notifications/channel-decision.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import {
@@ -85,6 +86,26 @@ export function selectWithTargets(db: Pick<Kysely<Tables>, 'selectFrom'>) {
       'PushSubscription.host',
     ]);
 }
+
+/** The maximum number of open deliveries that one statement reads. A user with more is not checked whole. */
+export const MAX_CHECKED = 1000;
+
+/** Selects open deliveries, with everything that decides whether they are still wanted. */
+export const selectOpen = (db: Kysely<Tables>) =>
+  selectWithTargets(db)
+    .select(deliveryKey)
+    .select('Delivery.state')
+    .where('Delivery.isOpen', '=', sql.lit(true))
+    .orderBy('Delivery.userId')
+    .limit(sql.lit(MAX_CHECKED));
+
+const findOpenOfUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
+  selectOpen(db).where((eb) => eb('Delivery.userId', '=', eb.fn.any(param('users', 'text[]')))),
+);
+
+/** Finds the open deliveries of users. */
+export const findOpen = (database: Database, users: readonly string[]) =>
+  runStatement(database, findOpenOfUsers, { users });
 
 /** What decides whether a delivery is still wanted. Columns of missing rows are null. */
 type Wanted = { channel: DeliveryChannel; target: string; status: Notification['status'] | null } & {

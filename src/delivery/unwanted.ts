@@ -1,19 +1,17 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type InferResult, sql } from 'kysely';
-import { getKysely } from '../database/database.ts';
+import { sql } from 'kysely';
+import { type Database, getKysely } from '../database/database.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import {
-  deliveryKey,
+  findOpen,
   findUnwantedReason,
   hasKeyOf,
   keyProperties,
+  MAX_CHECKED,
   searchableChannels,
-  selectWithTargets,
+  selectOpen,
   toKeys,
 } from './select-deliveries.ts';
-
-/** The maximum number of open deliveries that one statement reads. */
-const MAX_CHECKED = 1000;
 
 /*
  * A delivery is open while a later change can still cancel it or, if its message was delivered, queue an update of the
@@ -22,8 +20,8 @@ const MAX_CHECKED = 1000;
  */
 
 /** Ends the open deliveries of users that are no longer wanted. */
-export async function endUnwanted(em: EntityManager, users: readonly string[]): Promise<void> {
-  await endThose(em, await selectOpen(em).where('Delivery.userId', 'in', users).execute());
+export async function endUnwanted(database: Database, users: readonly string[]): Promise<void> {
+  await endThose(database.fork(), await findOpen(database, users));
 }
 
 /**
@@ -31,7 +29,7 @@ export async function endUnwanted(em: EntityManager, users: readonly string[]): 
  * begins; `undefined` if there are no more.
  */
 export async function endUnwantedAfter(em: EntityManager, after: string): Promise<string | undefined> {
-  const open = await selectOpen(em).where('Delivery.userId', '>', after).execute();
+  const open = await selectOpen(getKysely(em)).where('Delivery.userId', '>', after).execute();
   await endThose(em, open);
   if (open.length < MAX_CHECKED) return undefined;
   // The last user may have more.
@@ -39,10 +37,7 @@ export async function endUnwantedAfter(em: EntityManager, after: string): Promis
   return open.findLast(({ userId }) => userId !== last)?.userId ?? last;
 }
 
-async function endThose(
-  em: EntityManager,
-  open: readonly InferResult<ReturnType<typeof selectOpen>>[number][],
-): Promise<void> {
+async function endThose(em: EntityManager, open: Awaited<ReturnType<typeof findOpen>>): Promise<void> {
   const unwanted = open.flatMap((delivery) => {
     const reason = findUnwantedReason(delivery);
     // Only what is settled ends a delivery that is being sent or was delivered.
@@ -52,15 +47,6 @@ async function endThose(
   });
   if (unwanted.length > 0) await endDeliveries(em, unwanted);
 }
-
-/** A user with more open deliveries than a step checks is not checked whole. */
-const selectOpen = (em: EntityManager) =>
-  selectWithTargets(getKysely(em))
-    .select(deliveryKey)
-    .select('Delivery.state')
-    .where('Delivery.isOpen', '=', sql.lit(true))
-    .orderBy('Delivery.userId')
-    .limit(sql.lit(MAX_CHECKED));
 
 const { ref } = sql;
 const state = ref('Delivery.state');

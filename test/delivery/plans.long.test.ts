@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
@@ -83,16 +82,20 @@ test('claiming, prepared while the table was empty, scans only the deliveries th
 test.each([
   // The user's own, each in the index and in the table. Those of the backlog, which have no notification, are ended, so
   // both statements are sent.
-  ['ending those of a user', 2 * (BACKLOG / 100), (em: EntityManager) => endUnwanted(em, ['user-1'])],
+  ['ending those of a user', 2 * (BACKLOG / 100), (database: Database) => endUnwanted(database, ['user-1'])],
   // A pass over so small a table is cheaper than looking up 1,000.
-  ['a step of the sweep', BACKLOG, (em: EntityManager) => endUnwantedAfter(em, 'user-1')],
+  ['a step of the sweep', BACKLOG, (database: Database) => endUnwantedAfter(database.fork(), 'user-1')],
   // One pass over the index to find the failed ones, and these.
-  ['retrying', BACKLOG + 3 * FAILED, (em: EntityManager) => retryDeliveries(em, { channels: ['chat'] })],
+  [
+    'retrying',
+    BACKLOG + 3 * FAILED,
+    (database: Database) => retryDeliveries(database.fork(), { channels: ['chat'] }),
+  ],
 ])('%s scans at most %d deliveries', async (_what, limit, send) => {
   const other = await createTestDatabase();
   await fillOther(other);
   await other.sql('vacuum analyze');
-  const statements = await recordDeliveries(() => send(database.fork()));
+  const statements = await recordDeliveries(() => send(database));
   const connection = new pg.Client(preparedPoolOptions({ url: other.url, ...options }));
   await connection.connect();
   for (const plan of await explainAll(connection, statements)) {
