@@ -350,7 +350,8 @@ describeInChromium('the example inbox', (openPage) => {
     await publishFailures('gap', ['Stays']);
     const task = { id: 'task-of-gap', projectId: 'project' };
     await publish(gateway, 'gap', 'question_requested', { title: 'Resolved before', task });
-    const page = await openInbox('gap');
+    const app = await serve('gap');
+    const page = await open(app);
     await card(page, 'Resolved before').waitFor();
     await waitForLive(page);
     await resolve(gateway, 'gap', task.id);
@@ -358,9 +359,15 @@ describeInChromium('the example inbox', (openPage) => {
     await publish(gateway, 'gap', 'question_requested', { title: 'Resolved meanwhile', task });
     await card(page, 'Resolved meanwhile').waitFor();
 
+    app.setGateway('http://127.0.0.1:9');
+    app.endStreams();
+    await page.getByText('The server cannot be reached.').first().waitFor();
+    // The stream cannot be resumed after it.
     await renewEpochOf(gateway.database);
     await resolve(gateway, 'gap', task.id);
     await publishFailures('gap', ['New']);
+    app.setGateway(gateway.address);
+    await page.getByRole('button', { name: 'Try now' }).click();
     await expectTitles(page, 'New', 'Resolved before', 'Stays');
   });
 
