@@ -36,13 +36,23 @@ export function createTokenVerifier(rules: TokenRules): TokenCache {
  * @throws {UnauthenticatedError} for a missing or repeated header, another scheme, or a malformed token
  */
 function readBearerToken(request: IncomingMessage): string {
-  const [header, ...others] = request.headersDistinct.authorization ?? [];
+  const [header, ...others] = headerValues(request, 'authorization');
   if (header === undefined) throw UnauthenticatedError.missingToken('no Authorization header');
   if (others.length > 0) throw UnauthenticatedError.invalidToken('more than one Authorization header');
   if (!/^Bearer( |$)/i.test(header)) throw UnauthenticatedError.missingToken('a scheme other than Bearer');
   const [, token] = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header) ?? [];
   if (token === undefined) throw UnauthenticatedError.invalidToken('not a bearer token');
   return token;
+}
+
+/**
+ * Returns the values of a header, given in lower case. `headersDistinct` would copy all headers, for as long as the request is
+ * in memory.
+ */
+export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
+  return rawHeaders.filter(
+    (_value, index) => rawHeaders[index - 1]?.toLowerCase() === name && index % 2 === 1,
+  );
 }
 
 const Claims = z.looseObject({ sub: z.string().refine(isId), exp: z.number() });

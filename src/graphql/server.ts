@@ -13,6 +13,9 @@ import { resultTypes, useRequest } from './plugins/request.ts';
 /** The path of the GraphQL API. */
 export const GRAPHQL_PATH = '/graphql';
 
+/** Yoga requires a URL, and reads only its path. */
+const REQUEST_URL = `http://localhost${GRAPHQL_PATH}`;
+
 /**
  * Creates the GraphQL server. It handles requests to `/graphql`, and executes the operations of REST routes through
  * `getEnveloped`, which runs only the hook `onExecute` of the plugins below.
@@ -39,12 +42,16 @@ export function createGraphQLServer(schema: GraphQLSchema) {
 }
 
 /**
- * Creates the handler of requests to `/graphql`. It sends Yoga's reply itself, so that an event stream, which is sent by a
- * plugin, does not keep Yoga's objects of the request in memory, and failures outside Yoga's hooks are masked too.
+ * Creates the handler of requests to `/graphql`. Yoga negotiates the type of the reply; plugins read the request. Of a request
+ * of Node.js, Yoga would also parse the URL and listen for the end of the reply, for as long as an event stream lasts. The
+ * handler sends Yoga's reply itself, so that an event stream, which is sent by a plugin, does not keep Yoga's objects of the
+ * request in memory, and failures outside Yoga's hooks are masked too.
  */
 export function serveGraphQL(yoga: GraphQLServer) {
   return async (req: Request, res: Response): Promise<void> => {
-    const reply = await yoga.handleNodeRequestAndResponse(req, res, { req, res });
+    const { accept = '*/*' } = req.headers;
+    const request = new yoga.fetchAPI.Request(REQUEST_URL, { method: req.method, headers: { accept } });
+    const reply = await yoga.handleRequest(request, { req, res });
     if (res.headersSent || res.closed) return;
     res.setHeaders(reply.headers);
     // Yoga's headers of an event stream would allow caches to store it.

@@ -177,6 +177,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
       this.#abandonRead = resolve;
     });
     await Promise.race([abandoned, this.#read()]);
+    this.#abandonRead = undefined;
   }
 
   async #read(): Promise<void> {

@@ -33,8 +33,6 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   const yoga = createGraphQLServer(schemas.graphql);
   const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
   const app = express().disable('x-powered-by');
-  // If there is a `request.query`, Yoga adds it to the URL, which it parses and prints again.
-  app.set('query parser', () => undefined);
 
   app.use(
     recordRequests(

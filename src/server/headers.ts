@@ -1,6 +1,7 @@
 import cors from 'cors';
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
+import { headerValues } from '../auth/authenticate.ts';
 import type { Log } from '../log.ts';
 import { toLine, truncate } from '../values/text.ts';
 import { createMalformedError } from './malformed-requests.ts';
@@ -66,7 +67,7 @@ export function allowOrigins(origins: readonly string[], log: Log): RequestHandl
  * @throws {BadRequestError}
  */
 export const checkTarget: RequestHandler = (request, _response, next) => {
-  const [host, ...others] = request.headersDistinct.host ?? [];
+  const [host, ...others] = headerValues(request, 'host');
   if (others.length > 0) throw createMalformedError('has more than one Host header');
   if (host === undefined && request.httpVersion === '1.1') throw createMalformedError('has no Host header');
   // Empty if the target has no authority.

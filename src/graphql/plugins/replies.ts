@@ -69,6 +69,8 @@ async function sendEvents(
   const stop = () => void events.return?.(undefined).catch(() => undefined);
   if (response.closed) return stop();
   response.once('close', stop);
+  // Express keeps the state of its router there.
+  response.req.next = undefined;
   writeHead(response);
   heartbeats.add(response);
   try {
