@@ -55,10 +55,9 @@ function requestCommand(token: string, request: object): string {
   return `curl -s "$URL/graphql" ${headers} -d '${JSON.stringify(request).replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Runs commands of `package.json` without npm, and replaces curl on machines without it. */
+/** Runs commands of `package.json` without npm. */
 const PRELUDE = `set -e
 npm() { name=$3; shift 4; "$NODE" "src/commands/$name.ts" "$@"; }
-command -v curl >/dev/null || curl() { "$NODE" test/support/curl.ts "$@"; }
 `;
 
 /** Printed after the output of each step. */
@@ -67,7 +66,7 @@ const SEPARATOR = '\x1e';
 /** Runs steps in one shell, so that later steps can use the variables of earlier ones. */
 async function run(steps: readonly Step[]): Promise<string[]> {
   // The next count would update the statistics within minutes.
-  const update = `"$NODE" test/support/update-statistics.ts '${gateway.database.url}'\n`;
+  const update = `"$NODE" test/support/statistics.ts '${gateway.database.url}'\n`;
   const commands = steps
     .map(({ command }) => `${/\bstatistics \{/.test(command) ? update : ''}${command}\nprintf '\\036'\n`)
     .join('');

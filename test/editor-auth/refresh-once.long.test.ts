@@ -1,9 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { graphql, rest } from '../support/client.ts';
+import { conflict } from '../support/as.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { asPlatform } from '../support/records.ts';
-import { member, platform } from '../support/tokens.ts';
+import { platform } from '../support/tokens.ts';
 import { type Pair, type Provider, startProvider } from './provider.ts';
 
 /** Three gateways on one database with one encryption key. */
@@ -31,52 +30,40 @@ afterAll(async () => {
 
 type Credential = Pair & { version: string; needsReauth: boolean };
 
-async function store(userId: string, body: Pair): Promise<Credential> {
-  const token = await member(userId);
-  const { status } = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body });
-  expect(status).toBe(200);
+async function store(userId: string, pair: Pair): Promise<Credential> {
+  await gateway.as(userId).connectEditor(pair);
   return read(gateway, userId);
 }
 
 async function read(at: TestGateway, userId: string): Promise<Credential> {
-  const query = `query ($userId: ID!) {
-    editorCredential(userId: $userId) { version accessToken refreshToken needsReauth }
-  }`;
-  return (await asPlatform(at, query, { userId })).editorCredential;
+  const credential = await at.as(platform).editorCredential({ userId });
+  const { version, accessToken, refreshToken, needsReauth } = credential;
+  return { version, accessToken, refreshToken: refreshToken ?? '', needsReauth };
 }
 
-/** Returns whether a claim was granted, or the code of its error. */
-async function claim(at: TestGateway, userId: string, version: string): Promise<boolean | string> {
-  const query = `mutation ($input: ClaimEditorCredentialRefreshInput!) {
-    claimEditorCredentialRefresh(input: $input) { granted }
-  }`;
-  const input = { userId, version, claimId: randomUUID() };
-  const { data, errors } = await graphql(at, query, { input }, { token: await platform() });
-  return errors[0]?.extensions.code ?? data.claimEditorCredentialRefresh.granted;
+/** Returns whether a claim was granted, or the error. */
+async function claim(at: TestGateway, userId: string, version: string): Promise<unknown> {
+  const claimed = at.as(platform).claimRefresh({ userId, version, claimId: randomUUID() });
+  return claimed.then(
+    ({ granted }) => granted,
+    (error) => error,
+  );
 }
 
 /** Refreshes a pair at the provider, and stores the new one or reports the failure. */
 async function exchange(at: TestGateway, userId: string, { version, refreshToken }: Credential) {
+  const service = at.as(platform);
   const pair = await provider.exchange(refreshToken);
-  if (pair === undefined) {
-    const query = `mutation ($input: ReportEditorAuthFailureInput!) {
-      reportEditorAuthFailure(input: $input) { applied }
-    }`;
-    await asPlatform(at, query, { input: { userId, version, reason: 'REFRESH_FAILED' } });
-  } else {
-    const query = `mutation ($input: RefreshEditorCredentialInput!) {
-      refreshEditorCredential(input: $input) { version }
-    }`;
-    await asPlatform(at, query, { input: { userId, version, ...pair } });
-  }
+  if (pair === undefined) await service.reportEditorFailure({ userId, version, reason: 'REFRESH_FAILED' });
+  else await service.refreshCredential({ userId, version, ...pair });
 }
 
 /** Follows docs/editor-credentials.md: returns the credential to use in place of an expired one. */
 async function renew(at: TestGateway, userId: string, expired: Credential): Promise<Credential> {
   const outcome = await claim(at, userId, expired.version);
   if (outcome === true) await exchange(at, userId, expired);
-  else if (outcome !== 'CONFLICT') {
-    expect(outcome).toBe(false);
+  else if (outcome !== false) expect(outcome).toMatchObject(conflict('STALE_VERSION'));
+  else {
     const check = async () => {
       const { version, needsReauth } = await read(at, userId);
       expect(version !== expired.version || needsReauth).toBe(true);

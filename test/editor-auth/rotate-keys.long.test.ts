@@ -6,12 +6,10 @@ import { openDatabase } from '../../src/database/database.ts';
 import { createCredentialCipher, createSubscriptionCipher } from '../../src/encryption/bound-cipher.ts';
 import { rotateKeys } from '../../src/encryption/rotate-keys.ts';
 import { Secret } from '../../src/values/secret.ts';
-import { rest } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { type Ended, runProcess, startProcess } from '../support/process.ts';
-import { asMember, asPlatform } from '../support/records.ts';
-import { member } from '../support/tokens.ts';
+import { platform } from '../support/tokens.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
 const [old, fresh, lost] = [newKey(), newKey(), newKey()];
@@ -109,9 +107,9 @@ async function countByKey(table = 'editor_credential'): Promise<Record<string, n
 const READ =
   'query ($userId: ID!) { editorCredential(userId: $userId) { version accessToken refreshToken } }';
 const read = async (gateway: TestGateway, userId: string) =>
-  (await asPlatform(gateway, READ, { userId })).editorCredential;
+  (await gateway.as(platform).run(READ, { userId })).editorCredential;
 const status = async (gateway: TestGateway, userId: string) =>
-  (await rest(gateway, 'GET', '/editor/auth', { token: await member(userId) })).body;
+  (await gateway.as(userId).rest.get('/editor/auth')).body;
 
 describe('with all keys', () => {
   afterEach(async () => {
@@ -164,10 +162,10 @@ describe('with all keys', () => {
         const userId = formatUser(index);
         expect(await read(another, userId)).toEqual({ version: '3', ...createPair(userId) });
         const input = createPair(userId, 1);
-        if (first === 0) await asMember(gateway, userId, STORE, { input });
+        if (first === 0) await gateway.as(userId).connectEditor(input);
         else if (first === 1)
-          await asPlatform(gateway, REFRESH, { input: { userId, version: '3', ...input } });
-        else if (first === 2) await asMember(gateway, userId, 'mutation { deleteEditorAuth { __typename } }');
+          await gateway.as(platform).refreshCredential({ userId, version: '3', ...input });
+        else if (first === 2) await gateway.as(userId).disconnectEditor();
         const stays = { version: '3', ...createPair(userId) };
         const replaced = { version: expect.not.stringMatching(/^3$/), ...input };
         expected.set(userId, [replaced, replaced, null, stays][first]);
@@ -301,8 +299,3 @@ describe('with missing keys and damaged records', () => {
     expect(await countByKey('push_subscription')).toEqual({ new: 240 });
   });
 });
-
-const STORE =
-  'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
-const REFRESH =
-  'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';

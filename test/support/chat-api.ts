@@ -18,9 +18,8 @@ const Parameters = z.looseObject({
   view: z.unknown().optional(),
 });
 
-/** A call that the chat API received. */
-export type ChatCall = {
-  /** `chat.postMessage`, `chat.update`, `auth.test`, `conversations.open` or `conversations.history`. */
+/** A call that the chat API received, of a method such as `chat.postMessage`. */
+type ChatCall = {
   method: string;
   headers: IncomingMessage['headers'];
   parameters: z.output<typeof Parameters>;
@@ -66,38 +65,12 @@ export type ChatAnswer =
   /** Sends this reply. */
   | { status: number; body: string; headers?: Record<string, string> };
 
-/** A chat API over HTTP on loopback, like the part of Slack's Web API that the gateway uses. */
-export type ChatApi = {
-  /** For `CHAT_API_URL`. */
-  url: string;
-  /** For `CHAT_TOKEN`. Calls with another token are refused. */
-  token: string;
-  calls: readonly ChatCall[];
-  messages: readonly ChatMessage[];
-  /** Texts that only one member sees. */
-  ephemerals: readonly { channel: string; user: string; text: string }[];
-  /** The modals that were opened. */
-  modals: readonly Modal[];
-  /** Returns the ID of a trigger, which can be used once, at once. */
-  createTrigger(): string;
-  /** Grants scopes to the token, which has `chat:write` at first. */
-  grant(...scopes: readonly string[]): void;
-  /**
-   * Answers the next calls, except searches, in this order. Further calls, and searches, are answered as
-   * {@link ChatApi.setAnswer} says.
-   */
-  answer(...answers: readonly ChatAnswer[]): void;
-  /** Sets the answer to all calls, `ok` at first. A function chooses it for each call. */
-  setAnswer(answer: ChatAnswer | ((call: ChatCall) => ChatAnswer)): void;
-  /** Resolves to the next call when it is received, before it is answered. */
-  nextCall(): Promise<ChatCall>;
-  /** Delays all answers until the returned function is called. */
-  hold(): () => void;
-  close(): Promise<void>;
-};
+const refuse = (error: string, details: object = {}) => ({ ok: false, error, ...details });
 
-/** Starts a chat API, by default on a free port. */
-export async function startChatApi(port = 0): Promise<ChatApi> {
+export type ChatApi = Awaited<ReturnType<typeof startChatApi>>;
+
+/** Starts a chat API over HTTP on loopback, like the part of Slack's Web API that the gateway uses. */
+export async function startChatApi(port = 0) {
   const token = 'chat-token';
   const calls: ChatCall[] = [];
   const messages: ChatMessage[] = [];
@@ -111,79 +84,66 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
   let held: Promise<void> | undefined;
 
   function execute({ method, headers, parameters }: ChatCall): object {
-    const { channel = '', ts = '', text = '' } = parameters;
-    if (headers.authorization !== `Bearer ${token}`) return { ok: false, error: 'invalid_auth' };
-    const scope = neededScopes[method];
-    if (scope !== undefined && !granted.has(scope))
-      return { ok: false, error: 'missing_scope', needed: scope };
-    if (method === 'conversations.open') {
-      const { memberId, channel } = messages.find(({ memberId }) => memberId === parameters.users) ?? {};
-      return memberId === undefined
-        ? { ok: false, error: 'channel_not_found' }
-        : { ok: true, channel: { id: channel } };
-    }
-    if (method === 'conversations.history') return listMessages(parameters);
-    if (method === 'auth.test') return { ok: true, user_id: 'U0GATEWAY', team_id: TEAM };
-    if (method === 'chat.postEphemeral') {
-      ephemerals.push({ channel, user: parameters.user ?? '', text });
-      return { ok: true, message_ts: '1.1' };
-    }
-    if (method === 'views.open') {
-      const { trigger_id = '', view } = parameters;
-      const age = performance.now() - (triggers.get(trigger_id) ?? Number.NEGATIVE_INFINITY);
-      if (!triggers.delete(trigger_id)) return { ok: false, error: 'exchanged_trigger_id' };
-      if (age > TRIGGER_MS) return { ok: false, error: 'expired_trigger_id' };
-      const problem = findModalProblem(view);
-      if (problem !== undefined) return { ok: false, error: 'invalid_arguments', problem };
-      modals.push(ModalShape.parse(view));
-      return { ok: true, view };
-    }
-    if (method === 'chat.update') {
-      const message = messages.find((message) => message.channel === channel && message.ts === ts);
-      if (message) {
-        message.updates.push(text);
-        message.blocks = parameters.blocks ?? [];
-      }
-      return message ? { ok: true, channel, ts, text } : { ok: false, error: 'message_not_found' };
-    }
-    if (method !== 'chat.postMessage') return { ok: false, error: 'unknown_method' };
-    if (text === '') return { ok: false, error: 'no_text' };
-    const problem = findBlocksProblem(parameters.blocks ?? [], 50);
-    if (problem !== undefined) return { ok: false, error: 'invalid_blocks', problem };
-    // Slack dates messages by its clock, and their timestamps are unique.
-    const seconds = Math.floor(Date.now() / 1000);
-    const posted = { channel: `D${channel}`, ts: `${seconds}.${String(messages.length).padStart(6, '0')}` };
-    messages.push({
-      memberId: channel,
-      ...posted,
-      text,
-      metadata: parameters.metadata,
-      updates: [],
-      blocks: parameters.blocks ?? [],
-    });
-    return { ok: true, ...posted, message: { text } };
+    if (headers.authorization !== `Bearer ${token}`) return refuse('invalid_auth');
+    const needed = neededScopes[method];
+    if (needed !== undefined && !granted.has(needed)) return refuse('missing_scope', { needed });
+    return methods[method]?.(parameters) ?? refuse('unknown_method');
   }
 
+  const methods: Readonly<Record<string, (parameters: ChatCall['parameters']) => object>> = {
+    'auth.test': () => ({ ok: true, user_id: 'U0GATEWAY', team_id: TEAM }),
+    'conversations.open'({ users }) {
+      const message = messages.find(({ memberId }) => memberId === users);
+      return message ? { ok: true, channel: { id: message.channel } } : refuse('channel_not_found');
+    },
+    'conversations.history': listMessages,
+    'chat.postEphemeral'({ channel = '', user = '', text = '' }) {
+      ephemerals.push({ channel, user, text });
+      return { ok: true, message_ts: '1.1' };
+    },
+    'views.open'({ trigger_id = '', view }) {
+      const age = performance.now() - (triggers.get(trigger_id) ?? Number.NEGATIVE_INFINITY);
+      if (!triggers.delete(trigger_id)) return refuse('exchanged_trigger_id');
+      if (age > TRIGGER_MS) return refuse('expired_trigger_id');
+      const problem = findModalProblem(view);
+      if (problem !== undefined) return refuse('invalid_arguments', { problem });
+      modals.push(ModalShape.parse(view));
+      return { ok: true, view };
+    },
+    'chat.update'({ channel, ts, text = '', blocks = [] }) {
+      const message = messages.find((message) => message.channel === channel && message.ts === ts);
+      if (message === undefined) return refuse('message_not_found');
+      message.updates.push(text);
+      message.blocks = blocks;
+      return { ok: true, channel, ts, text };
+    },
+    'chat.postMessage'({ channel: memberId = '', text = '', metadata, blocks = [] }) {
+      if (text === '') return refuse('no_text');
+      const problem = findBlocksProblem(blocks, 50);
+      if (problem !== undefined) return refuse('invalid_blocks', { problem });
+      // Slack dates messages by its clock, and their timestamps are unique.
+      const ts = `${Math.floor(Date.now() / 1000)}.${String(messages.length).padStart(6, '0')}`;
+      const channel = `D${memberId}`;
+      messages.push({ memberId, channel, ts, text, metadata, updates: [], blocks });
+      return { ok: true, channel, ts, message: { text } };
+    },
+  };
+
   /** Lists a page of the messages of a channel, newest first. Metadata is returned only on request. */
-  function listMessages({
-    channel,
-    oldest = '0',
-    cursor,
-    include_all_metadata,
-  }: ChatCall['parameters']): object {
+  function listMessages({ channel, oldest, cursor, include_all_metadata }: ChatCall['parameters']) {
     const newest = messages
-      .filter((message) => message.channel === channel && Number(message.ts) > Number(oldest))
+      .filter((message) => message.channel === channel && Number(message.ts) > Number(oldest ?? 0))
       .reverse();
     const start = Number(cursor || 0);
-    const page = newest.slice(start, start + PAGE_LENGTH);
     const next = start + PAGE_LENGTH;
+    const isShown = include_all_metadata === 'true';
     return {
       ok: true,
-      messages: page.map(({ ts, text, metadata }) => ({
+      messages: newest.slice(start, next).map(({ ts, text, metadata }) => ({
         type: 'message',
         ts,
         text,
-        ...(include_all_metadata === 'true' && metadata !== undefined && { metadata }),
+        ...(isShown && metadata && { metadata }),
       })),
       response_metadata: { next_cursor: next < newest.length ? String(next) : '' },
     };
@@ -208,12 +168,12 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
       const reply = JSON.stringify(execute(call));
       response.writeHead(200, { 'Content-Length': reply.length });
       response.write(reply.slice(0, reply.length / 2), () => response.destroy());
-    } else if (answer === 'ok') {
-      sendJson(response, 200, execute(call));
-    } else if ('error' in answer) {
-      sendJson(response, answer.status ?? 200, { ok: false, error: answer.error }, answer.headers);
-    } else {
+    } else if (answer !== 'ok' && 'body' in answer) {
       response.writeHead(answer.status, answer.headers).end(answer.body);
+    } else {
+      const { error = '', status = 200, headers = {} } = answer === 'ok' ? {} : answer;
+      response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', ...headers });
+      response.end(JSON.stringify(answer === 'ok' ? execute(call) : refuse(error)));
     }
   }
 
@@ -223,26 +183,36 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
   const { url, close } = await startServer(server, port);
 
   return {
+    /** For `CHAT_API_URL`. */
     url,
+    /** For `CHAT_TOKEN`. Calls with another token are refused. */
     token,
     calls,
     messages,
+    /** Texts that only one member sees. */
     ephemerals,
+    /** The modals that were opened. */
     modals,
+    /** Returns the ID of a trigger, which can be used once, at once. */
     createTrigger() {
       const id = `trigger-${triggers.size}-${performance.now()}`;
       triggers.set(id, performance.now());
       return id;
     },
-    grant(...scopes) {
+    /** Grants scopes to the token, which has `chat:write` at first. */
+    grant(...scopes: readonly string[]) {
       for (const scope of scopes) granted.add(scope);
     },
-    answer: (...answers) => void queue.push(...answers),
-    setAnswer(answer) {
+    /** Answers the next calls, except searches, in this order. {@link setAnswer} sets the answer to all others. */
+    answer: (...answers: readonly ChatAnswer[]) => void queue.push(...answers),
+    /** Sets the answer to all calls, `ok` at first. A function chooses it for each call. */
+    setAnswer(answer: ChatAnswer | ((call: ChatCall) => ChatAnswer)) {
       choose = typeof answer === 'function' ? answer : () => answer;
     },
-    nextCall: () => new Promise((resolve) => waiting.push(resolve)),
-    hold() {
+    /** Resolves to the next call when it is received, before it is answered. */
+    nextCall: () => new Promise<ChatCall>((resolve) => waiting.push(resolve)),
+    /** Delays all answers until the returned function is called. */
+    hold(): () => void {
       const { promise, resolve } = Promise.withResolvers<void>();
       held = promise;
       return () => {
@@ -252,14 +222,4 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
     },
     close,
   };
-}
-
-function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', ...headers });
-  response.end(JSON.stringify(body));
 }

@@ -2,30 +2,10 @@ import { createServer } from 'node:http';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { startServer } from './servers.ts';
 
-/** An issuer that serves its key set over HTTP. */
-export type Issuer = {
-  url: string;
-  /** The number of requests for the key set. */
-  requests(): number;
-  /** Replaces all keys with a new one and returns its private key. */
-  rotate(kid: string): Promise<CryptoKey>;
-  /** Adds a key and returns its private key. */
-  add(kid: string): Promise<CryptoKey>;
-  /** Removes a key. */
-  withdraw(kid: string): void;
-  /** Replies to every request with 503. */
-  fail(): void;
-  /** Ends {@link fail}. */
-  recover(): void;
-  /** Replies to every request with 200 and this body. */
-  respondWith(text: string): void;
-  /** Holds back all replies until the returned function is called. */
-  holdReplies(): () => void;
-  close(): Promise<void>;
-};
+export type Issuer = Awaited<ReturnType<typeof startIssuer>>;
 
-/** Starts an issuer without keys. */
-export async function startIssuer(): Promise<Issuer> {
+/** Starts an issuer that serves its key set over HTTP, at first without keys. */
+export async function startIssuer() {
   let keys: JWK[] = [];
   let text: string | undefined;
   let isDown = false;
@@ -46,26 +26,33 @@ export async function startIssuer(): Promise<Issuer> {
 
   return {
     url: `${url}/jwks`,
+    /** Returns the number of requests for the key set. */
     requests: () => requests,
-    async rotate(kid) {
+    /** Replaces all keys with a new one and returns its private key. */
+    rotate(kid: string) {
       keys = [];
       text = undefined;
       return add(kid);
     },
+    /** Adds a key and returns its private key. */
     add,
-    withdraw(kid) {
+    /** Removes a key. */
+    withdraw(kid: string) {
       keys = keys.filter((key) => key.kid !== kid);
     },
+    /** Replies to every request with 503 until {@link recover}. */
     fail() {
       isDown = true;
     },
     recover() {
       isDown = false;
     },
-    respondWith(given) {
+    /** Replies to every request with 200 and this body. */
+    respondWith(given: string) {
       text = given;
     },
-    holdReplies() {
+    /** Holds back all replies until the returned function is called. */
+    holdReplies(): () => void {
       const { promise, resolve } = Promise.withResolvers<void>();
       held = promise;
       return resolve;

@@ -5,7 +5,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { getPort, startServer, type TestServer } from './servers.ts';
 
 /** A mail as received: the addresses of the envelope, the source, and its parts. */
-export type ReceivedMail = {
+type ReceivedMail = {
   from: string;
   to: string[];
   source: string;
@@ -13,15 +13,7 @@ export type ReceivedMail = {
   isSecure: boolean;
 };
 
-/** A mail server on all IPv4 addresses of this machine. */
-export type MailServer = {
-  port: number;
-  mails: readonly ReceivedMail[];
-  /** The number of connections so far. */
-  readonly connections: number;
-  /** Closes open connections too, after a short time. */
-  close(): Promise<void>;
-};
+export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 
 /** A refusal, as callbacks of `smtp-server` return it. */
 export function refusal(status: number, text: string): Error {
@@ -29,9 +21,10 @@ export function refusal(status: number, text: string): Error {
 }
 
 /**
- * Starts `smtp-server`, by default without TLS and without users. It replies with exactly the codes that it is given.
+ * Starts `smtp-server` on all IPv4 addresses of this machine, by default without TLS and without users. It replies with
+ * exactly the codes that it is given.
  */
-export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
+export async function startMailServer(options: SMTPServerOptions = {}) {
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
     authOptional: true,
@@ -59,12 +52,12 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   return {
     port: getPort(server.server),
     mails,
+    /** The number of connections so far. */
     get connections() {
       return connections;
     },
-    async close() {
-      await new Promise<void>((resolve) => server.close(resolve));
-    },
+    /** Closes open connections too, after a short time. */
+    close: () => new Promise<void>((resolve) => server.close(resolve)),
   };
 }
 

@@ -2,6 +2,7 @@ import { createECDH, type ECDH, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { decrypt } from 'http_ece';
 import { type Certificate, createCertificate, trustCertificate } from './certificate.ts';
 import { startServer } from './servers.ts';
@@ -25,22 +26,11 @@ export function createBrowser(): Browser {
 }
 
 /** A request that a push service received. */
-export type PushRequest = {
+type PushRequest = {
   method: string | undefined;
   url: string | undefined;
   headers: IncomingHttpHeaders;
   body: Buffer;
-};
-
-/** A push service on loopback. */
-export type PushService = {
-  /** `localhost` and the port, as in PUSH_ALLOWED_HOSTS. */
-  host: string;
-  port: number;
-  requests: PushRequest[];
-  /** The number of connections that it accepted. */
-  connections(): number;
-  close(): Promise<void>;
 };
 
 /** Replies to a request whose body was received. */
@@ -57,21 +47,19 @@ function getTrustedCertificate(): Certificate {
   return trusted;
 }
 
+export type PushService = Awaited<ReturnType<typeof startPushService>>;
+
 /** Starts a push service. `reply` defaults to status 201; the certificate is trusted unless `isTrusted` is false. */
 export async function startPushService(
   reply: Reply = (response) => void response.writeHead(201).end(),
   { isTrusted = true } = {},
-): Promise<PushService> {
+) {
   const { key, cert } = isTrusted ? getTrustedCertificate() : createCertificate('DNS:localhost');
   const requests: PushRequest[] = [];
-  const server = createServer({ key, cert }, (request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const { method, url, headers } = request;
-      requests.push({ method, url, headers, body: Buffer.concat(chunks) });
-      reply(response, request.socket);
-    });
+  const server = createServer({ key, cert }, async (request, response) => {
+    const { method, url, headers } = request;
+    requests.push({ method, url, headers, body: await buffer(request) });
+    reply(response, request.socket);
   });
   let connections = 0;
   server.on('connection', () => {
@@ -79,9 +67,11 @@ export async function startPushService(
   });
   const { port, close } = await startServer(server, 0, 'localhost');
   return {
+    /** `localhost` and the port, as in PUSH_ALLOWED_HOSTS. */
     host: `localhost:${port}`,
     port,
     requests,
+    /** Returns the number of connections that it accepted. */
     connections: () => connections,
     close,
   };

@@ -11,3 +11,6 @@ export async function updateStatistics({ url }: { url: string }): Promise<void> 
     await opened.close();
   }
 }
+
+// For the commands of the documentation.
+if (import.meta.main) await updateStatistics({ url: process.argv[2] ?? '' });
