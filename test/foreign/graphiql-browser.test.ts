@@ -133,6 +133,7 @@ describeInChromium('GraphiQL', (open) => {
       const menu = page.getByRole('combobox', { name: 'Examples' });
       const titles = await menu.locator('option:enabled').allInnerTexts();
       expect(titles).toEqual(readExamples().map(({ title }) => title));
+      await page.getByRole('tab', { name: 'Inbox' }).waitFor();
       await menu.selectOption('Dismiss a notification');
       await page.getByRole('tab', { name: 'Dismiss', selected: true }).waitFor();
       await run(page);

@@ -33,14 +33,14 @@ const ofEntityManagers = ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin']
  * Returns the custom plan and the generic plan of a statement, after executing it and rolling it back. A statement of an
  * entity manager, which is not prepared, has a custom plan only.
  */
-async function explainStatement(client: pg.ClientBase, statement: Statement): Promise<Plan[]> {
+async function explainStatement(client: pg.ClientBase, statement: Statement, own = ''): Promise<Plan[]> {
   const plans: Plan[] = [];
   const settings =
     statement.name === undefined
       ? [`${ofEntityManagers} set local plan_cache_mode = force_custom_plan`]
       : ['force_custom_plan', 'force_generic_plan'].map((mode) => `set local plan_cache_mode = ${mode}`);
   for (const setting of settings) {
-    await client.query(`begin; ${setting}`);
+    await client.query(`begin; ${setting}; ${own}`);
     // Only prepared statements have generic plans, and `explain` takes no parameters.
     await client.query(`prepare statement as ${statement.text}`);
     plans.push(await explain(client, `execute statement${formatInputs(client, statement)}`));
@@ -99,10 +99,17 @@ function undoExcess(plan: Plan, readsAhead: boolean): Plan {
   return { ...plan, 'Actual Rows': Math.max(rows - excess, 0), Plans };
 }
 
-/** Sequentially, because the statements share a connection. */
-export async function explainAll(client: pg.ClientBase, statements: readonly Statement[]): Promise<Plan[]> {
+/**
+ * Sequentially, because the statements share a connection.
+ * @param own what the transaction of the statements sets itself
+ */
+export async function explainAll(
+  client: pg.ClientBase,
+  statements: readonly Statement[],
+  own?: string,
+): Promise<Plan[]> {
   const plans: Plan[] = [];
-  for (const statement of statements) plans.push(...(await explainStatement(client, statement)));
+  for (const statement of statements) plans.push(...(await explainStatement(client, statement, own)));
   return plans;
 }
 
