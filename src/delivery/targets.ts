@@ -36,7 +36,7 @@ export async function bindChannels(
     const channel = createEmailChannel(email, { publicUrl, tokens: createUnsubscribeTokens(keys) });
     const findTarget = async ({ email, contactUpdatedAt: updatedAt, notification }: DeliveryData) => {
       if (email === null || updatedAt === null) return undefined;
-      const asked = toAsked(notification);
+      const asked = links.areOn ? toAsked(notification) : undefined;
       return { address: email, answerUrl: asked && (await links.create(asked, { email, updatedAt })) };
     };
     channels.set('email', bindChannel(channel, findTarget, log));
@@ -58,9 +58,9 @@ export async function bindChannels(
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
     // The member may have been removed: `update` finds the message by its receipt and ignores the target.
-    const findTarget = async ({ chatMemberId, notification }: DeliveryData) => ({
+    const findTarget = async ({ chatMemberId, notification, step }: DeliveryData) => ({
       memberId: chatMemberId ?? '',
-      asked: toAsked(notification),
+      asked: step === 'update' || chat.signingSecret ? toAsked(notification) : undefined,
     });
     channels.set('chat', bindChannel(createChatChannel(chat), findTarget, log));
   }

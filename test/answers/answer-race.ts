@@ -41,7 +41,7 @@ type Winner = Pick<AnswerContentFragment, 'answerId' | 'by' | 'via' | 'answeredA
   NonNullable<AnswerContentFragment['plan']>;
 
 export type AnswerRaces = {
-  /** Runs a race, and kills a gateway meanwhile unless told otherwise. */
+  /** Runs a race, and kills a gateway meanwhile by default. */
   run(round: number, options?: { kills: boolean }): Promise<void>;
   checkFeed(): Promise<void>;
   close(): Promise<void>;

@@ -132,7 +132,7 @@ describeInChromium('the example inbox', (openPage) => {
     await expectBadge(page, 2);
   });
 
-  test('asks before all are dismissed, leaves open requests unless told otherwise, and undoes it', async () => {
+  test('asks before all are dismissed, leaves open requests by default, and undoes it', async () => {
     await publishFailures(
       'everything',
       Array.from({ length: 25 }, (_, number) => `Failure ${number}`),

@@ -78,7 +78,7 @@ const sizes: [name: string, max: number, make: (count: number) => string, ...too
 const badRequest = (message: string) => [{ message, extensions: { code: 'BAD_REQUEST' } }];
 
 test.each(sizes)(
-  'a document may have %s up to %i; others are told the number',
+  'a document may have %s up to %i; the error of others names the number',
   async (name, max, make, ...tooMany) => {
     expect((await alice.graphql(make(max))).text).not.toContain('exceeds the limit');
     for (const found of tooMany) {

@@ -50,7 +50,7 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
       // Version 0.2 accepted IDs of channels.
       if (!memberIdSchema.safeParse(memberId).success) return rejectTarget('ERR_NOT_A_MEMBER_ID');
       const metadata = createMetadata(message);
-      const isOpen = config.signingSecret !== null && asked?.notification.requestState === 'open';
+      const isOpen = asked?.notification.requestState === 'open';
       const blocks = isOpen ? createBlocks(message, asked) : undefined;
       const parameters = { channel: memberId, text: formatMessage(message), blocks, metadata, ...plain };
       return callForMember('chat.postMessage', parameters, signal);
