@@ -79,8 +79,10 @@ function renderTitle() {
     {
       'aria-label': 'Examples',
       value: '',
+      // GraphiQL stores tabs half a second after a change; loading the page earlier would lose them.
       onChange: ({ target }) => {
-        location.search = '?example=' + encodeURIComponent(target.value);
+        const search = '?example=' + encodeURIComponent(target.value);
+        setTimeout(() => location.assign(search), 500);
       },
     },
     createElement('option', { value: '', disabled: true }, 'Examples'),
