@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertRecords } from '../support/bulk-records.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, startTestGateway, useGateway } from '../support/gateway.ts';
@@ -6,9 +6,8 @@ import { changeNotifications, createInbox, nextEvent, subscribeToNotifications }
 import { scrape } from '../support/metrics.ts';
 import { startGatewayProcess } from '../support/process.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
-import { notification, publish } from '../support/records.ts';
+import { publish } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
-import { platform } from '../support/tokens.ts';
 import { type Announcements, recordAnnouncements } from './announcements.ts';
 
 /* Announcements are hints. Without them every subscriber still receives all changes, only later. */
@@ -82,17 +81,6 @@ test('if announcements are not arriving, a gateway logs it once, stays ready, an
   await unannounced.close();
 });
 
-test('announces the changes of one request together', async () => {
-  const users = Array.from({ length: 40 }, (_, index) => `together-${index}`);
-  const before = announced.payloads();
-  const notifications = users.map((userId) => notification(userId, 'task_failed'));
-  await gateway.as(platform).publishAll({ notifications });
-  const ofTest = () => announced.changes().filter(([user]) => users.includes(user));
-  await eventually(() => expect(ofTest()).toHaveLength(users.length));
-  // A few of the gateway's own messages, which contain no changes, may be sent in between.
-  expect(announced.payloads() - before).toBeLessThan(5);
-});
-
 test('reads the changes of many subscribers together', async () => {
   const users = Array.from({ length: 40 }, (_, index) => `woken-${index}`);
   const streams = await Promise.all(users.map((user) => subscribeToNotifications(gateway, user)));
@@ -111,11 +99,4 @@ test('reads the changes of many subscribers together', async () => {
   expect(reads.filter(({ text }) => text.includes('join')).length).toBeLessThanOrEqual(4);
   expect(reads.length).toBeLessThanOrEqual(10);
   for (const stream of streams) stream.close();
-});
-
-test('ends the streams of a deleted user even without an announcement', async () => {
-  await publish(gateway, 'erased');
-  const stream = await subscribeToNotifications(gateway, 'erased');
-  await gateway.database.sql(`delete from user_revision where user_id = 'erased'`);
-  expect(await vi.waitFor(() => stream.ended, { timeout: 10_000 })).toBe('complete');
 });

@@ -1,20 +1,18 @@
-import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, useGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { credentialVersion } from '../support/records.ts';
 import type { SseStream } from '../support/sse.ts';
 import { platform } from '../support/tokens.ts';
 import { recordAnnouncements } from './announcements.ts';
 
 const gateway = useGateway();
-
 const { as } = gateway;
 
-const subscribe = (user: string, at = gateway) =>
-  at
-    .as(user)
-    .follow('subscription { editorAuthEvents { editorAuth { auth { type } needsReauth reauthReason } } }');
+const subscribe = (user: string) =>
+  as(user).follow(
+    'subscription { editorAuthEvents { editorAuth { auth { type } needsReauth reauthReason } } }',
+  );
 const store = (user: string) =>
   as(user).connectEditor({ accessToken: 'access-secret', refreshToken: 'refresh-secret' });
 const remove = (user: string) => as(user).disconnectEditor();
@@ -63,16 +61,6 @@ test('sends no event if the state does not change', async () => {
   const states = stream.results.map(({ data }) => JSON.stringify(data));
   expect(states.filter((state, index) => state === states[index - 1])).toEqual([]);
   stream.close();
-});
-
-test('reports a credential whose key is not configured as unreadable', async () => {
-  await store('unreadable');
-  const keys = `other:${randomBytes(32).toString('base64')}`;
-  const other = await startTestGateway({ ENCRYPTION_KEYS: keys }, gateway.database);
-  const stream = await subscribe('unreadable', other);
-
-  expect(await readState(stream)).toEqual(['SUBSCRIPTION', true, 'CREDENTIAL_UNREADABLE']);
-  await other.close();
 });
 
 test('neither announcements nor events contain tokens', async () => {

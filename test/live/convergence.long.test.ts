@@ -1,12 +1,18 @@
 import fc from 'fast-check';
-import { test } from 'vitest';
-import { useGateway } from '../support/gateway.ts';
-import { createInbox, currentCursor, dismissBy, type Inbox } from '../support/inbox.ts';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { settingsFor, useGateway } from '../support/gateway.ts';
+import { changeNotifications, createInbox, currentCursor, dismissBy, type Inbox } from '../support/inbox.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { type Kind, payloads, publish, resolve } from '../support/records.ts';
+
+/* Whatever happens, clients end up with the notifications that the database has. */
 
 const CLIENTS = 3;
 
-const gateway = useGateway();
+const settings = { LOG_LEVEL: 'error' };
+const gateway = useGateway(settings);
+/** A second gateway on the same database. */
+const second = useGateway(settings, gateway);
 
 const kinds = Object.keys(payloads) as Kind[];
 
@@ -87,4 +93,53 @@ test('clients have the state of the database after any sequence of changes, disc
   };
 
   await fc.assert(fc.asyncProperty(scripts, session), { numRuns: 12 });
+});
+
+describe('with a gateway that is killed', () => {
+  let first: GatewayProcess;
+  const startFirst = () => startGatewayProcess({ ...settingsFor(gateway.database), ...settings });
+  beforeAll(async () => {
+    first = await startFirst();
+  });
+  afterAll(() => first.stop('SIGKILL'));
+
+  test('subscribers of all gateways receive changes of any gateway, and miss nothing of a burst', async () => {
+    const gateways = [first, gateway, second];
+    const inboxes = gateways.map(() => createInbox('alice'));
+    await Promise.all(inboxes.map((inbox, index) => inbox.subscribe(gateways[index] ?? first)));
+    for (const at of gateways) await publish(at, 'alice');
+    await Promise.all(inboxes.map((inbox) => inbox.expectToConverge(gateway.database)));
+
+    const [survivor = createInbox('alice')] = inboxes;
+    let moved: Promise<unknown> = Promise.resolve();
+    const burst = gateways.map(async (at, lane) => {
+      for (let number = 0; number < 30; number += 1) {
+        if (at === first && number === 10)
+          moved = first.stop('SIGKILL').then(() => survivor.subscribe(gateway));
+        // Whether the killed gateway committed a change is visible in the database only.
+        await changeNotifications(at, 'alice', number * 3 + lane).catch((error: unknown) => {
+          if (at !== first) throw error;
+        });
+      }
+    });
+    await Promise.all(burst);
+    await moved;
+
+    for (const inbox of inboxes) await inbox.expectToConverge(gateway.database);
+    for (const inbox of inboxes) inbox.unsubscribe();
+  });
+
+  test('a disconnected client resumes with its cursor at any gateway, also after a restart', async () => {
+    const inbox = createInbox('bob', await currentCursor(gateway, 'bob'));
+    await inbox.subscribe(gateway);
+    await publish(gateway, 'bob');
+    await inbox.expectToConverge(gateway.database);
+    inbox.unsubscribe();
+
+    first = await startFirst();
+    for (let number = 0; number < 10; number += 1) await changeNotifications(gateway, 'bob', number);
+    await inbox.subscribe(first);
+    await inbox.expectToConverge(gateway.database);
+    inbox.unsubscribe();
+  });
 });

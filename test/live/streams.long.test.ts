@@ -1,13 +1,13 @@
-import pg from 'pg';
+import { createClient } from 'graphql-sse';
 import { expect, test, vi } from 'vitest';
-import { waitingSessions } from '../support/database.ts';
+import { beginTransaction, waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
-import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import { dismiss, nextEvent, readRevision, subscribeToNotifications } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { publish } from '../support/records.ts';
 import type { SseStream } from '../support/sse.ts';
-import { platform, signToken } from '../support/tokens.ts';
+import { member, platform, signToken } from '../support/tokens.ts';
 
 const PER_USER = 20;
 const query = 'subscription { notificationEvents { cursor } }';
@@ -119,22 +119,16 @@ test('a rejected subscription uses no slot', async () => {
 test('a client that disconnects before its subscription starts frees a slot', async () => {
   const places = async () => (await scrape(limited)).sum('gateway_live_subscribers');
   await eventually(async () => expect(await places()).toBe(0));
-  const locker = new pg.Client({ connectionString: gateway.database.url });
-  await locker.connect();
-  try {
-    await locker.query('begin; lock table user_revision');
-    const leaving = new AbortController();
-    const opening = [0, 1].map(() => limited.as('leaving').subscribe(query, {}, { signal: leaving.signal }));
-    await eventually(async () => {
-      expect(await places()).toBe(2);
-      expect(await waitingSessions(gateway.database)).toBeGreaterThan(0);
-    });
-    leaving.abort();
-    await Promise.allSettled(opening);
-    await locker.query('rollback');
-  } finally {
-    await locker.end();
-  }
+  const session = await beginTransaction(gateway.database, 'lock table user_revision');
+  const leaving = new AbortController();
+  const opening = [0, 1].map(() => limited.as('leaving').subscribe(query, {}, { signal: leaving.signal }));
+  await eventually(async () => {
+    expect(await places()).toBe(2);
+    expect(await waitingSessions(gateway.database)).toBeGreaterThan(0);
+  });
+  leaving.abort();
+  await Promise.allSettled(opening);
+  await session.query('rollback');
   await expectFreePlaces();
 });
 
@@ -149,4 +143,64 @@ test('a gateway that shuts down ends its subscriptions immediately with GOING_AW
     const message = 'The gateway is shutting down. Subscribe again.';
     expect(results).toMatchObject([{ errors: [{ message, extensions: { code: 'GOING_AWAY' } }] }]);
   }
+});
+
+test('the reference client of GraphQL over SSE receives events in order', async () => {
+  const connected = Promise.withResolvers<void>();
+  const client = createClient({
+    url: `${gateway.address}/graphql`,
+    retryAttempts: 0,
+    headers: { Authorization: `Bearer ${await member('reference')}` },
+    on: { connected: () => connected.resolve() },
+  });
+  const fields = '{ type notification { ... on UserNotification { id } } }';
+  const events = client.iterate({ query: `subscription { notificationEvents ${fields} }` });
+  const first = events.next();
+  await connected.promise;
+  for (const id of ['a', 'b']) await publish(gateway, 'reference', 'task_failed', { id });
+
+  expect([(await first).value, (await events.next()).value]).toEqual(
+    ['a', 'b'].map((id) => ({ data: { notificationEvents: { type: 'CREATED', notification: { id } } } })),
+  );
+  await events.return?.();
+  client.dispose();
+});
+
+test('buffers nothing for a client that does not read, which receives the current states when it reads', async () => {
+  // Together far more than socket buffers hold.
+  const ids = Array.from({ length: 200 }, (_none, number) => `n-${number}`);
+  const payload = { taskFailed: { taskStatus: 'ERRORED', message: '\u{1F600}'.repeat(16_000) } };
+  const fields =
+    '... on UserNotification { id status } ... on TaskFailedNotification { payload { message } }';
+  const { body } = await fetch(`${gateway.address}/graphql`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'text/event-stream',
+      Authorization: `Bearer ${await member('slow')}`,
+    },
+    body: JSON.stringify({
+      query: `subscription { notificationEvents { cursor notification { ${fields} } } }`,
+    }),
+  });
+  for (const id of ids) await publish(gateway, 'slow', 'task_failed', { id, payload });
+  for (const some of [ids.slice(0, 100), ids.slice(100)]) await dismiss(gateway, 'slow', some);
+
+  const latest = new Map<string, string>();
+  const revisions: number[] = [];
+  let rest = '';
+  for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines.filter((line) => line.startsWith('data: '))) {
+      const { notification, cursor } = JSON.parse(line.slice(6)).data.notificationEvents;
+      latest.set(notification.id, notification.status);
+      revisions.push(readRevision(cursor));
+    }
+    if (revisions.at(-1) === 2 * ids.length) break;
+  }
+
+  expect([...latest.entries()].sort()).toEqual(ids.map((id) => [id, 'DISMISSED']).sort());
+  expect(revisions).toEqual([...new Set(revisions)].sort((a, b) => a - b));
+  expect(revisions.length).toBeLessThan(2 * ids.length);
 });
