@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { publish, resolve } from '../support/records.ts';
+import { currentCursor, dismiss as dismissAll, dismissBy } from '../support/inbox.ts';
+import { publish, readStatuses, resolve } from '../support/records.ts';
 
 const gateway = useGateway();
 const { as } = gateway;
@@ -72,22 +74,13 @@ test('concurrent dismissals return the same result, and only one changes the not
   expect(await readStored('at-once')).toMatchObject([{ revision: '2', current: '2' }]);
 });
 
-test.each([
-  ['a slash', 'with/slash'],
-  ['dots between slashes', 'a/../b'],
-  ['a percent sign', '100%'],
-  ['text that looks percent-encoded', '%2F'],
-  ['letters of several scripts', 'ä ö 漢字'],
-  ['URL delimiters', '?query#fragment'],
-  ['one space', ' '],
-  ['quotes', '"quoted\'; --'],
-  ['255 characters of two UTF-16 code units each', '\u{1F600}'.repeat(255)],
-])('accepts an ID with %s in every operation', async (_what, id) => {
-  await publish(gateway, 'ids', 'task_failed', { id });
-  expect((await as('ids').notification({ id })).id).toBe(id);
-  expect((await dismiss('ids', id)).id).toBe(id);
-  const { body } = await as('ids').rest.get('/user/notifications');
-  expect(body.notifications).toContainEqual(expect.objectContaining({ id, status: 'dismissed' }));
+test('accepts any ID in every operation, also one that is special in URLs or in SQL', async () => {
+  const longest = '\u{1F600}'.repeat(255);
+  for (const id of ['a/../b', '100%', '%2F', 'ä 漢字', '?query#fragment', ' ', '"quoted\'; --', longest]) {
+    await publish(gateway, 'ids', 'task_failed', { id });
+    expect((await as('ids').notification({ id })).id).toBe(id);
+    expect((await dismiss('ids', id)).id).toBe(id);
+  }
 });
 
 test("returns the same 404 for another user's notification, an unknown one and an unknown path", async () => {
@@ -102,15 +95,6 @@ test("returns the same 404 for another user's notification, an unknown one and a
   expect(await as('its-owner').notification({ id })).toMatchObject({ status: 'ACTIVE' });
 });
 
-test('two users can have notifications with the same ID', async () => {
-  for (const user of ['twin-1', 'twin-2']) await publish(gateway, user, 'task_failed', { id: 'shared' });
-  await dismiss('twin-1', 'shared');
-  const statuses = ['twin-1', 'twin-2'].map(
-    async (user) => (await as(user).notification({ id: 'shared' })).status,
-  );
-  expect(await Promise.all(statuses)).toEqual(['DISMISSED', 'ACTIVE']);
-});
-
 test('timestamps never decrease, even if the clock of another process was ahead', async () => {
   const { id } = await publish(gateway, 'ahead');
   const time = '2999-01-01T00:00:00.000Z';
@@ -121,11 +105,57 @@ test('timestamps never decrease, even if the clock of another process was ahead'
   expect(await dismiss('ahead', id)).toMatchObject({ updated_at: time, dismissed_at: time });
 });
 
-test('dismissing ignores the body', async () => {
-  const { id } = await publish(gateway, 'with-body');
-  const reply = await as('with-body').rest.post(pathOf(id), undefined, {
-    raw: '{ not json',
-    headers: { 'Content-Type': 'text/nonsense' },
-  });
-  expect(reply.status).toBe(200);
+const fill = (user: string, ids: readonly string[]) =>
+  Promise.all(ids.map((id) => publish(gateway, user, 'task_failed', { id })));
+const manyIds = Array.from({ length: 101 }, (_none, number) => `n-${number}`);
+
+test('by IDs: dismisses active and resolved notifications, and returns those that it changed', async () => {
+  await publish(gateway, 'several', 'task_failed', { id: 'resolved', task: { id: 'task', projectId: 'p' } });
+  await resolve(gateway, 'several', 'task');
+  await fill('several', ['a', 'b', 'kept']);
+  await fill('others', ['theirs']);
+
+  expect((await dismissAll(gateway, 'several', ['a', 'resolved', 'a'])).sort()).toEqual(['a', 'resolved']);
+  expect(await dismissAll(gateway, 'several', ['a', 'unknown', 'theirs', 'b'])).toEqual(['b']);
+  expect(await dismissAll(gateway, 'several', [])).toEqual([]);
+  expect(await dismissAll(gateway, 'several', manyIds.slice(1))).toEqual([]);
+
+  const dismissed = { a: 'dismissed', b: 'dismissed', resolved: 'dismissed' };
+  expect(await readStatuses(gateway, 'several')).toEqual({ ...dismissed, kept: 'active' });
+  expect(await readStatuses(gateway, 'others')).toEqual({ theirs: 'active' });
+});
+
+test('by filter: dismisses active ones up to a cursor of the user, of the given kinds and projects', async () => {
+  const user = 'seen';
+  const inProject = (id: string, projectId: string) => ({ id, task: { id, projectId } });
+  await publish(gateway, user, 'task_failed', inProject('failed-p', 'p'));
+  await publish(gateway, user, 'task_failed', inProject('failed-q', 'q'));
+  await publish(gateway, user, 'plan_requested', inProject('plan-p', 'p'));
+  const upTo = await currentCursor(gateway, user);
+  await fill(user, ['later']);
+  await fill('other-user', ['a', 'b', 'c', 'd', 'e']);
+  const cursorOfAnother = await currentCursor(gateway, 'other-user');
+
+  for (const [filter, ids] of [
+    [{ upTo: cursorOfAnother }, []],
+    [{ kinds: [] }, []],
+    [{ kinds: ['TASK_FAILED'], projectIds: ['p'] }, ['failed-p']],
+    [{ projectIds: ['q'] }, ['failed-q']],
+    // Open requests are kept unless the filter includes them.
+    [{}, []],
+    [{ kinds: ['PLAN_REQUESTED'], openRequests: true }, ['plan-p']],
+    [{ openRequests: true }, []],
+  ] as const)
+    expect(await dismissBy(gateway, user, { filter: { upTo, ...filter } })).toEqual(ids);
+  expect(await readStatuses(gateway, user)).toMatchObject({ later: 'active' });
+});
+
+test.each([
+  [{ ids: manyIds }, 'input.ids', 'must have at most 100 items'],
+  [{ ids: ['a', ''] }, 'input.ids[1]', 'must be 1 to 255 characters without control characters'],
+  [{ filter: { upTo: 'x' } }, 'input.filter.upTo', 'must be an event cursor'],
+])('refuses %j', async (input, location, message) => {
+  await expect(as('refused').dismissAll(input)).rejects.toMatchObject(
+    refused('VALIDATION_FAILED', [location, message]),
+  );
 });

@@ -1,15 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { conflict } from '../support/as.ts';
+import { conflict, refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { dismiss } from '../support/inbox.ts';
-import { notification as createNotification, payloads } from '../support/records.ts';
+import { dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import { notification as createNotification, payloads, resolve, workspaceInput } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
 const { as } = gateway;
 
+/* That the order of arrival does not matter is a property in lifecycle.test.ts. */
+
+const task = { id: 'task', projectId: 'project' };
 const draft = (userId: string, given: object = {}) =>
-  createNotification(userId, 'plan_requested', { task: { id: 'task', projectId: 'project' }, ...given });
+  createNotification(userId, 'plan_requested', { task, ...given });
 const publish = (userId: string, given: object = {}) => as(platform).publish(draft(userId, given));
 const find = (userId: string, id: string) => as(userId).notification({ id });
 const readRows = (userId: string) =>
@@ -82,10 +85,10 @@ describe('a retry with the same ID', () => {
   test.each<[what: string, change: Record<string, unknown>]>([
     ['title', { title: 'Another' }],
     ['timestamp', { occurredAt: '2026-01-31T09:30:00.001Z' }],
-    ['task', { task: { id: 'other', projectId: 'project' } }],
-    ["task's name", { task: { id: 'task', projectId: 'project', name: 'N' } }],
-    ["task's workspace", { task: { id: 'task', projectId: 'project', workspaceId: 'W' } }],
-    ['project', { task: { id: 'task', projectId: 'other' } }],
+    ['task', { task: { ...task, id: 'other' } }],
+    ["task's name", { task: { ...task, name: 'N' } }],
+    ["task's workspace", { task: { ...task, workspaceId: 'W' } }],
+    ['project', { task: { ...task, projectId: 'other' } }],
     ['kind', { payload: payloads.question_requested }],
     ['payload', { payload: { planRequested: { toolId: 'other', input: { summary: 's', plan: 'p' } } } }],
     ['preview', { previewText: 'P' }],
@@ -104,6 +107,15 @@ describe('a retry with the same ID', () => {
     );
     expect(await readRows(user)).toEqual(stored);
   });
+});
+
+test('of concurrent publications with one ID and different content, one is stored; the others are conflicts', async () => {
+  const rivals = Array.from({ length: 8 }, (_none, n) =>
+    publish('rivals', { id: 'taken', title: `Title ${n}` }),
+  );
+  const refusals = (await Promise.allSettled(rivals)).filter(({ status }) => status === 'rejected');
+  expect(refusals).toHaveLength(7);
+  for (const refusal of refusals) expect(refusal).toMatchObject({ reason: conflict('ID_REUSED') });
 });
 
 describe('a later notification', () => {
@@ -130,18 +142,10 @@ describe('a later notification', () => {
     expect(await find('overtaken', 'earlier')).toMatchObject({ resolvedAt: time, updatedAt: time });
   });
 
-  test('that cannot be stored leaves the earlier one active', async () => {
-    await publish('whole', { id: 'earlier' });
-    await gateway.database.sql(`alter table notification add constraint no_poison check (title <> 'poison')`);
-
-    await expect(publish('whole', { title: 'poison' })).rejects.toMatchObject({ code: 'INTERNAL_ERROR' });
-    expect(await find('whole', 'earlier')).toMatchObject({ status: 'ACTIVE', resolvedAt: null });
-  });
-
   test('supersedes none of another kind, task or user', async () => {
     await publish('apart', { id: 'it' });
     await publish('apart', { payload: payloads.task_failed });
-    await publish('apart', { task: { id: 'other', projectId: 'project' } });
+    await publish('apart', { task: { ...task, id: 'other' } });
     await publish('apart-too');
     expect(await find('apart', 'it')).toMatchObject({ status: 'ACTIVE' });
   });
@@ -160,4 +164,106 @@ describe('a later notification', () => {
     await publish(user, { payload });
     expect(await find(user, 'it')).toMatchObject({ status: 'DISMISSED', resolution, resolvedAt });
   });
+});
+
+const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+
+/** Returns the status and resolution of each of a user's notifications by ID. */
+async function readStates(userId: string): Promise<Record<string, string>> {
+  const rows = await gateway.database.sql(
+    `select id, concat_ws(' ', status, resolution) as state from notification where user_id = $1`,
+    [userId],
+  );
+  return Object.fromEntries(rows.map(({ id, state }) => [String(id), String(state)]));
+}
+
+test('a notification older than the latest of its task and kind is stored and sent as superseded', async () => {
+  await publish('late', { id: 'newest', occurredAt: at(2) });
+  const stream = await subscribeToNotifications(gateway, 'late');
+
+  const { notification: late } = await publish('late', { id: 'late', occurredAt: at(1) });
+
+  expect(late).toMatchObject({ status: 'RESOLVED', resolution: 'SUPERSEDED', resolvedAt: late.createdAt });
+  expect(await readStates('late')).toEqual({ late: 'resolved superseded', newest: 'active' });
+  expect(await nextEvent(stream)).toMatchObject({
+    type: 'RESOLVED',
+    notification: { id: 'late' },
+    counts: { total: 1 },
+  });
+  stream.close();
+});
+
+describe('resolving with `before`', () => {
+  test('resolves what occurred until then, also what is published later, of its task and kinds', async () => {
+    await publish('upto', { id: 'at-5', occurredAt: at(5), payload: payloads.task_failed });
+    await publish('upto', { id: 'plan', occurredAt: at(4) });
+    await publish('upto', { id: 'at-9', occurredAt: at(9), payload: payloads.question_requested });
+    const kinds = ['TASK_FAILED', 'QUESTION_REQUESTED'];
+    await as(platform).resolve({
+      userId: 'upto',
+      taskId: task.id,
+      kinds,
+      reason: 'TASK_DELETED',
+      before: at(5),
+    });
+    await publish('upto', { id: 'late-4', occurredAt: at(4), payload: payloads.question_requested });
+    await publish('upto', { id: 'late-6', occurredAt: at(6), payload: payloads.task_failed });
+    await publish('upto', {
+      id: 'other',
+      occurredAt: at(4),
+      payload: payloads.task_failed,
+      task: { ...task, id: 'other' },
+    });
+    expect(await readStates('upto')).toEqual({
+      'at-5': 'resolved task_deleted',
+      plan: 'active',
+      'at-9': 'active',
+      'late-4': 'resolved superseded',
+      'late-6': 'active',
+      other: 'active',
+    });
+  });
+
+  test('an earlier `before` does not replace a later one', async () => {
+    await resolve(gateway, 'latest', task.id, 'ANSWERED_ELSEWHERE', at(5));
+    await resolve(gateway, 'latest', task.id, 'RESUMED', at(3));
+    await publish('latest', { id: 'covered', occurredAt: at(4), payload: payloads.task_failed });
+    expect(await readStates('latest')).toEqual({ covered: 'resolved answered_elsewhere' });
+  });
+
+  test('is optional: without it, only active notifications are resolved', async () => {
+    await publish('now', { id: 'first', occurredAt: at(1), payload: payloads.task_failed });
+    await resolve(gateway, 'now', task.id);
+    await publish('now', { id: 'second', occurredAt: at(2), payload: payloads.task_failed });
+    expect(await readStates('now')).toEqual({ first: 'resolved answered_elsewhere', second: 'active' });
+  });
+});
+
+const fromNow = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+
+test.each<[location: string, send: (time: string) => Promise<unknown>]>([
+  ['input.occurredAt', (occurredAt) => publish('ahead', { occurredAt })],
+  [
+    'input.notifications[1].occurredAt',
+    (occurredAt) =>
+      as(platform).publishAll({ notifications: [draft('ahead'), draft('ahead', { occurredAt })] }),
+  ],
+  [
+    'input.before',
+    (before) => as(platform).resolve({ userId: 'ahead', taskId: 'task', reason: 'RESUMED', before }),
+  ],
+  [
+    'input.workspaces[0].updatedAt',
+    (updatedAt) =>
+      as(platform).putWorkspaces({ userId: 'ahead', workspaces: [workspaceInput({ updatedAt })] }),
+  ],
+  [
+    'input.deletedAt',
+    (deletedAt) => as(platform).deleteWorkspace({ userId: 'ahead', id: workspaceInput().id, deletedAt }),
+  ],
+])('refuses %s more than five minutes in the future', async (location, send) => {
+  await send(fromNow(280));
+  await expect(send(fromNow(320))).rejects.toMatchObject(
+    refused('VALIDATION_FAILED', [location, 'must not be more than five minutes in the future']),
+  );
 });
