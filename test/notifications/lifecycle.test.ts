@@ -18,6 +18,7 @@ import {
 import type { Notification } from '../../src/notifications/notification.entity.ts';
 import { type Draft, type Known, publish } from '../../src/notifications/publish.ts';
 import { addMilliseconds, type Time } from '../../src/values/time.ts';
+import { planDraft } from '../support/drafts.ts';
 
 const START: Time = '2026-01-05T08:00:00.000Z';
 const at = (seconds: number): Time => addMilliseconds(START, seconds * 1000);
@@ -43,23 +44,7 @@ const outside = {
 };
 
 function createDraft(id: string, given: Partial<Draft> = {}): Draft {
-  const content = {
-    kind: 'plan_requested' as const,
-    payload: { toolId: 'tool', input: { summary: 'S', plan: 'P' } },
-    taskId: 'task',
-    taskName: null,
-    projectId: 'project',
-    projectName: null,
-    projectRepoUrl: null,
-    workspaceId: null,
-    title: 'A title',
-    previewText: null,
-    prUrl: null,
-    occurredAt: null,
-    expiresAt: null,
-    expiresInSeconds: null,
-  };
-  const request = { id: null, supersedes: 'task_and_kind' as const, onExpiry: null };
+  const { onExpiry, ...content } = planDraft({ taskId: 'task' });
   return {
     ...content,
     userId: 'alice',
@@ -70,7 +55,7 @@ function createDraft(id: string, given: Partial<Draft> = {}): Draft {
     asks: true,
     onExpiry: null,
     byTask: false,
-    given: { ...content, ...request },
+    given: { ...content, onExpiry },
     path: [],
     ...given,
   };
@@ -156,7 +141,7 @@ const publishAt = (inbox: Inbox, id: string, seconds: number, given: Partial<Dra
 
 describe('a request', () => {
   const expiring = { expiresInSeconds: 10 };
-  const settle: [string, (inbox: Inbox, time: Time) => void][] = [
+  const settle: [string, (inbox: Inbox, time: Time, onExpiry: Answer | null) => void][] = [
     [
       'an answer',
       (inbox, time) => inbox.apply([answer(toState(inbox.get('a')), inbox.moment(time), approval)]),
@@ -167,105 +152,24 @@ describe('a request', () => {
     ],
     ['a successor', (inbox, time) => void inbox.publish(createDraft('b'), time)],
     ['the sweep', (inbox, time) => inbox.apply([expire(toState(inbox.get('a')), inbox.moment(time))])],
-    ['a repeated publication', (inbox, time) => void inbox.publish(createDraft('a', expiring), time)],
+    [
+      'a repeated publication',
+      (inbox, time, onExpiry) => void inbox.publish(createDraft('a', { ...expiring, onExpiry }), time),
+    ],
   ];
 
-  const before = [
-    ['an answer', 'answered', 'answered', approval],
-    ['a withdrawal', 'withdrawn', 'resumed', null],
-    ['a successor', 'withdrawn', 'superseded', null],
-    ['the sweep', 'open', null, null],
-    ['a repeated publication', 'open', null, null],
-  ] as const;
-
-  test.each(before)('%s before the expiry makes it %s', (name, requestState, resolution, given) => {
-    const inbox = new Inbox();
-    publishAt(inbox, 'a', 0, expiring);
-    settle.find(([what]) => what === name)?.[1](inbox, at(9));
-    expect(inbox.get('a')).toMatchObject({ requestState, resolution, answer: given });
-  });
-
-  test.each(settle)('%s stores an expiry that is due first', (_name, store) => {
-    const inbox = new Inbox();
-    publishAt(inbox, 'a', 0, expiring);
-    store(inbox, at(10));
-    expect(inbox.get('a')).toMatchObject({
-      requestState: 'expired',
-      resolution: 'expired',
-      answer: null,
-      resolvedAt: at(10),
-    });
-    expect(inbox.events).toMatchObject([{ type: 'notification.expired', id: 'a' }]);
-  });
-
-  test.each(settle)('%s takes the default of one that is due', (_name, store) => {
-    const inbox = new Inbox();
-    publishAt(inbox, 'a', 0, { ...expiring, onExpiry: rejection });
-    const repeated = { ...expiring, onExpiry: rejection };
-    if (_name === 'a repeated publication') inbox.publish(createDraft('a', repeated), at(10));
-    else store(inbox, at(10));
-    expect(inbox.get('a')).toMatchObject({
-      requestState: 'answered',
-      resolution: 'answered',
-      answer: rejection,
-    });
-    expect(inbox.events).toMatchObject([{ type: 'notification.answered', id: 'a' }]);
-  });
-
-  test('of a dismissed notification is settled, and the notification stays dismissed, later than before', () => {
-    const inbox = new Inbox();
-    publishAt(inbox, 'a', 0);
-    inbox.dismiss('a', at(5));
-    inbox.apply([answer(toState(inbox.get('a')), inbox.moment(at(1)), approval)]);
-    expect(inbox.get('a')).toMatchObject({
-      status: 'dismissed',
-      requestState: 'answered',
-      updatedAt: addMilliseconds(at(5), 1),
-    });
-  });
-
-  test('keeps its first receipt, which only an answer has', () => {
-    const inbox = new Inbox();
-    publishAt(inbox, 'a', 0, { ...expiring, onExpiry: rejection });
-    const receive = (seconds: number) =>
-      inbox.apply([
-        acknowledge(toState(inbox.get('a')), inbox.moment(at(seconds)), {
-          outcome: 'accepted',
-          message: null,
-          at: at(seconds),
-        }),
-      ]);
-    receive(1);
-    expect(inbox.get('a')).toMatchObject({ requestState: 'open', receipt: null });
-    receive(11);
-    receive(12);
-    expect(inbox.get('a')).toMatchObject({
-      requestState: 'answered',
-      answer: rejection,
-      receipt: { at: at(11) },
-    });
-  });
-});
-
-describe('restoring', () => {
-  test.each([
-    ['nothing else', [], 'active', null],
-    ['a later one of its slot', [['b', 1, {}]], 'resolved', 'superseded'],
-    ['a later one that was dismissed', [['b', 1, {}, 'dismissed']], 'resolved', 'superseded'],
-    ['a later one of another slot', [['b', 1, { slot: 'id:b', everySlot: false }]], 'active', null],
-    ['an earlier one that arrived late', [['b', 1, { occurredAt: at(-5) }]], 'active', null],
-  ] as const)('after %s', (_what, others, status, resolution) => {
-    const inbox = new Inbox();
-    publishAt(inbox, 'a', 0);
-    inbox.dismiss('a', at(0));
-    for (const [id, seconds, given, then] of others) {
-      publishAt(inbox, id, seconds, given);
-      if (then) inbox.dismiss(id, at(seconds));
+  test.each(settle)('%s stores an expiry that is due first, and takes its default', (_name, store) => {
+    for (const [onExpiry, state] of [
+      [null, 'expired'],
+      [rejection, 'answered'],
+    ] as const) {
+      const inbox = new Inbox();
+      publishAt(inbox, 'a', 0, { ...expiring, onExpiry });
+      store(inbox, at(10), onExpiry);
+      const stored = { requestState: state, resolution: state, answer: onExpiry, resolvedAt: at(10) };
+      expect(inbox.get('a')).toMatchObject(stored);
+      expect(inbox.events).toMatchObject([{ type: `notification.${state}`, id: 'a' }]);
     }
-    const { slot } = inbox.get('a');
-    const ofSlot = inbox.all.filter((other) => other.slot === slot);
-    inbox.apply([restore(toState(inbox.get('a')), inbox.moment(at(2)), ofSlot)]);
-    expect(inbox.get('a')).toMatchObject({ status, resolution, dismissedAt: null });
   });
 });
 

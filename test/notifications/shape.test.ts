@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { useGateway } from '../support/gateway.ts';
-import { type Kind, payloads, publish } from '../support/records.ts';
+import { type Kind, publish } from '../support/records.ts';
+import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
 const { as } = gateway;
@@ -34,6 +36,12 @@ const resultOnWire = {
   message_timestamp: 'yesterday',
 };
 
+const minimalPlan = { summary: 'In short', plan: '1. Do it' };
+const completePlan = { summary: '', plan: '', more: [null] };
+const minimalQuestions = { questions: [question] };
+const completeQuestions = { questions: [completeQuestion, { ...question, multiSelect: null }], more: {} };
+const minimalResult = { task_status: 'errored', message_timestamp: null };
+
 /** For each kind: a minimal payload and its wire form, a complete payload and its wire form. */
 const kinds: [
   kind: Kind,
@@ -44,39 +52,29 @@ const kinds: [
 ][] = [
   [
     'plan_requested',
-    payloads.plan_requested,
-    {
-      tool_id: 'tool-1',
-      summary: 'In short',
-      plan: '1. Do it',
-      input: { summary: 'In short', plan: '1. Do it' },
-    },
-    { planRequested: { toolId: 't', input: { summary: '', plan: '', more: [null] } } },
-    { tool_id: 't', summary: '', plan: '', input: { summary: '', plan: '', more: [null] } },
+    { planRequested: { toolId: 't', input: minimalPlan } },
+    { tool_id: 't', ...minimalPlan, input: minimalPlan },
+    { planRequested: { toolId: 't', input: completePlan } },
+    { tool_id: 't', summary: '', plan: '', input: completePlan },
   ],
   [
     'question_requested',
-    { questionRequested: { toolId: 't', input: { questions: [question] } } },
-    { tool_id: 't', input: { questions: [question] } },
-    {
-      questionRequested: {
-        toolId: 't',
-        input: { questions: [completeQuestion, { ...question, multiSelect: null }], more: {} },
-      },
-    },
-    { tool_id: 't', input: { questions: [completeQuestion, { ...question, multiSelect: null }], more: {} } },
+    { questionRequested: { toolId: 't', input: minimalQuestions } },
+    { tool_id: 't', input: minimalQuestions },
+    { questionRequested: { toolId: 't', input: completeQuestions } },
+    { tool_id: 't', input: completeQuestions },
   ],
   [
     'task_failed',
     { taskFailed: { taskStatus: 'ERRORED' } },
-    { task_status: 'errored', message_timestamp: null },
+    minimalResult,
     { taskFailed: result },
     resultOnWire,
   ],
   [
     'task_response_ready',
     { taskResponseReady: { taskStatus: 'ERRORED' } },
-    { task_status: 'errored', message_timestamp: null },
+    minimalResult,
     { taskResponseReady: result },
     resultOnWire,
   ],
@@ -172,7 +170,7 @@ test('each kind has its own type in the union, and all implement the interface',
       __typename: 'PlanRequestedNotification',
       kind: 'PLAN_REQUESTED',
       status: 'ACTIVE',
-      plan: { toolId: 't', summary: '', plan: '', input: { summary: '', plan: '', more: [null] } },
+      plan: { toolId: 't', summary: '', plan: '', input: completePlan },
     },
     { __typename: 'QuestionRequestedNotification', question: { questions } },
     { __typename: 'TaskFailedNotification', failed: result },
@@ -181,4 +179,76 @@ test('each kind has its own type in the union, and all implement the interface',
       ready: { taskStatus: 'AWAITING_INPUT', message: 'Done' },
     },
   ]);
+});
+
+/* The `input` of a payload is foreign JSON. */
+
+/** Reads the input of a user's newest notification over both APIs, as JSON text. */
+async function readInputs(userId: string) {
+  const { body } = await as(userId).rest.get('/user/notifications?limit=1');
+  const { data } = await as(userId).graphql(`{ notifications(first: 1) { nodes {
+    ... on PlanRequestedNotification { payload { input } }
+    ... on QuestionRequestedNotification { payload { input } } } } }`);
+  return [body.notifications[0].payload.input, data.notifications.nodes[0].payload.input].map((read) =>
+    JSON.stringify(read),
+  );
+}
+
+/** Publishes an input, and expects it to be read unchanged. */
+async function expectRoundTrip(userId: string, kind: 'planRequested' | 'questionRequested', input: object) {
+  await publish(gateway, userId, 'task_failed', { payload: { [kind]: { toolId: 'tool', input } } });
+  const text = JSON.stringify(input);
+  expect(await readInputs(userId)).toEqual([text, text]);
+}
+
+test('returns an input unchanged over both APIs, with its keys in order', async () => {
+  const extra = {
+    zebra: 1,
+    apple: { tool_id: 'x', toolId: 'y', created_at: 1, multiSelect: [], status: 'ACTIVE' },
+    Mango: {
+      a: null,
+      b: false,
+      c: 0,
+      d: -1.5e-7,
+      e: '',
+      f: [],
+      g: {},
+      h: 2 ** 53 - 1,
+      i: '2026-01-01T00:00:00Z',
+    },
+    _: '漢字 \u{1F600} \u0001 \u2028 "quoted" \\ \u{FFFF}',
+    '': { '': '' },
+    constructor: { toString: 2, hasOwnProperty: { valueOf: 3 } },
+    '64 levels': Array.from({ length: 62 }).reduce<object>((inner) => ({ inner }), ['x']),
+    many: Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`key-${2000 - n}`, n])),
+  };
+  await expectRoundTrip('special', 'planRequested', { plan: 'P', ...extra, summary: 'S' });
+  await expectRoundTrip('special', 'questionRequested', { ...extra, questions: [] });
+});
+
+test('returns any JSON object unchanged', async () => {
+  const storable = (json: unknown) => !/\\u0000|\\ud[89a-f]|__proto__/i.test(JSON.stringify(json));
+  const key = fc.string({ unit: fc.constantFrom('a', 'B', '_', ' ', '"', '\\', '漢', '\u{1F600}') });
+  const values = fc.dictionary(key, fc.jsonValue({ maxDepth: 5 })).filter(storable);
+  await fc.assert(
+    fc.asyncProperty(values, async (extra) => {
+      const plan = JSON.parse(JSON.stringify({ ...extra, plan: 'P', summary: 'S' }));
+      await expectRoundTrip('anything', 'planRequested', plan);
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test('accepts an input as a literal with variables inside', async () => {
+  await as(platform).graphql(
+    `mutation ($plan: String) { publishNotification(input: {
+      userId: "literal", title: "T", task: { id: "t", projectId: "p" }
+      payload: { planRequested: { toolId: "tool", input: {
+        summary: "S", plan: $plan, list: [1, -2.5, true, null, "x"], nested: { z: 1, a: {} }
+      } } }
+    }) { created } }`,
+    { plan: 'P' },
+  );
+  const text = '{"summary":"S","plan":"P","list":[1,-2.5,true,null,"x"],"nested":{"z":1,"a":{}}}';
+  expect(await readInputs('literal')).toEqual([text, text]);
 });

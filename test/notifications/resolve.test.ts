@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
 import { refused } from '../support/as.ts';
-import { addTargets, listStored, unreachableProviders, untilEnded } from '../support/delivery.ts';
 import { useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { type Kind, payloads, publish, readStatuses } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 
-const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
+const gateway = useGateway();
 const { as } = gateway;
 
 const task = { id: 'task', projectId: 'project' };
@@ -59,19 +58,19 @@ test('of a task: resolves only the given kinds, and nothing of another task or u
   expect(await readStatuses(gateway, 'some-too')).toEqual({ 'same task': 'active' });
 });
 
-test('of a task: does not change resolved and dismissed notifications, and returns only those that it changed', async () => {
+test('of a task: leaves dismissed notifications, and returns only those that it changed', async () => {
   const user = 'untouched';
   await publishAll(user);
   await dismiss(gateway, user, ['task_failed']);
   await resolve(user, { ...ofTask, kinds: ['PLAN_REQUESTED'] });
-  const read = () =>
-    Promise.all(['plan_requested', 'task_failed'].map((id) => as(user).notification({ id })));
-  const before = await read();
 
   expect(await resolve(user)).toEqual(['question_requested', 'task_response_ready']);
 
-  expect(await read()).toEqual(before);
-  expect(before[1]).toMatchObject({ status: 'DISMISSED', resolvedAt: null, resolution: null });
+  expect(await as(user).notification({ id: 'task_failed' })).toMatchObject({
+    status: 'DISMISSED',
+    resolvedAt: null,
+    resolution: null,
+  });
 });
 
 test('returns an empty list and no new revision if nothing is active', async () => {
@@ -106,18 +105,6 @@ test('by ID: withdraws the open requests of dismissed notifications, which stay 
   expect(await resolve('hidden', { ids: ['n-1'] })).toEqual([]);
   const { status, request } = await as('hidden').notification({ id: 'n-1' });
   expect([status, request?.state]).toEqual(['DISMISSED', 'WITHDRAWN']);
-});
-
-test('by ID: cancels the deliveries', async () => {
-  await addTargets(gateway, 'cancelled');
-  await publish(gateway, 'cancelled', 'plan_requested', { id: 'n-1' });
-  await resolve('cancelled', { ids: ['n-1'] });
-  await untilEnded(gateway);
-  expect(await listStored(gateway.database, 'cancelled')).toEqual([
-    'chat cancelled settled',
-    'email cancelled settled',
-    'push cancelled settled',
-  ]);
 });
 
 test('by tool: resolves the plan or question of the task', async () => {
