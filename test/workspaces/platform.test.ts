@@ -28,7 +28,7 @@ async function readRevision(userId: string): Promise<number> {
     'select workspaces::int as revision from user_revision where user_id = $1',
     [userId],
   );
-  return Number(row?.revision);
+  return Number(row?.revision ?? 0);
 }
 
 test('a newer state replaces the whole workspace', async () => {
@@ -51,18 +51,33 @@ test('a newer state replaces the whole workspace', async () => {
   ]);
 });
 
-test('ignores an older state or one with the same timestamp, and returns only what was stored', async () => {
+/** Steps at a second of the clock: what puts or deletes the workspace, or in parentheses what is ignored. */
+test.each<[what: string, steps: string, left: string[]]>([
+  ['an older state, or one with the same timestamp', 'put 5, (put 4), (put 5), put 6', ['at 6']],
+  ['a repeated deletion', 'put 1, delete 2, (delete 2), (delete 3)', []],
+  ['a state until the deletion', 'put 1, delete 10, (put 9), (put 10), put 11, (put 10.5)', ['at 11']],
+  ['a state that arrives after its deletion', '(delete 10), (put 5)', []],
+  ['a deletion older than the state', 'put 10, (delete 9)', ['at 10']],
+  ['a deletion older than a previous one', 'put 10, delete 20, (delete 15), (put 18)', []],
+])('ignores %s, which raises no revision', async (user, steps, left) => {
+  const id = randomUUID();
+  for (const step of steps.split(', ')) {
+    const [, change, second] = /(\w+) ([\d.]+)/.exec(step) ?? [];
+    const isApplied = !step.startsWith('(');
+    const before = await readRevision(user);
+    if (change === 'put')
+      expect(await put(user, state(id, Number(second))), step).toEqual(isApplied ? [id] : []);
+    else expect(await remove(user, id.toUpperCase(), Number(second)), step).toBe(isApplied);
+    expect((await readRevision(user)) > before, step).toBe(isApplied);
+  }
+  expect(await readRefs(user)).toEqual(left);
+});
+
+test('of several states, stores and returns those that are newer', async () => {
   const [known, fresh] = [randomUUID(), randomUUID()];
-  await put('older', state(known, 5));
-  const before = await readRevision('older');
-
-  expect(await put('older', state(known, 4))).toEqual([]);
-  expect(await put('older', { ...state(known, 5), gitRef: 'another' })).toEqual([]);
-  expect(await readRevision('older'), 'what changes nothing raises no revision').toBe(before);
-
-  expect(await put('older', state(known, 4), state(fresh, 1))).toEqual([fresh]);
-  expect(await readRefs('older')).toEqual(['at 1', 'at 5']);
-  expect(await readRevision('older')).toBeGreaterThan(before);
+  await put('some', state(known, 5));
+  expect(await put('some', state(known, 4), state(fresh, 1))).toEqual([fresh]);
+  expect(await readRefs('some')).toEqual(['at 1', 'at 5']);
 });
 
 test('accepts 0 to 500 states', async () => {
@@ -92,50 +107,6 @@ test.each<[what: string, states: object[], refusal: object]>([
     add constraint no_poison check (git_ref is distinct from 'poison')`);
   await expect(put('none', ...states)).rejects.toMatchObject(refusal);
   expect(await readRefs('none')).toEqual([]);
-});
-
-test('deleting a workspace is idempotent', async () => {
-  const id = randomUUID();
-  await put('deleted', state(id, 1));
-  expect(await remove('deleted', id.toUpperCase(), 2)).toBe(true);
-  const before = await readRevision('deleted');
-  for (const [given, second] of [
-    [id, 2],
-    [id, 3],
-    [randomUUID(), 3],
-  ] as const)
-    expect(await remove('deleted', given, second)).toBe(false);
-  expect(await readRefs('deleted')).toEqual([]);
-  expect(await readRevision('deleted')).toBe(before);
-});
-
-test('only a state newer than the deletion recreates the workspace', async () => {
-  const id = randomUUID();
-  await put('late', state(id, 1));
-  await remove('late', id, 10);
-  for (const second of [9, 10]) expect(await put('late', state(id, second))).toEqual([]);
-  expect(await readRefs('late')).toEqual([]);
-
-  expect(await put('late', state(id, 11))).toEqual([id]);
-  expect(await put('late', state(id, 10.5)), 'older than the recreated state').toEqual([]);
-  expect(await readRefs('late')).toEqual(['at 11']);
-});
-
-test('a deletion also applies to states that arrive after it', async () => {
-  const id = randomUUID();
-  expect(await remove('early', id, 10)).toBe(false);
-  expect(await put('early', state(id, 5))).toEqual([]);
-});
-
-test('ignores a deletion older than the state or than a previous deletion', async () => {
-  const id = randomUUID();
-  await put('stays', state(id, 10));
-  expect(await remove('stays', id, 9)).toBe(false);
-  expect(await readRefs('stays')).toEqual(['at 10']);
-
-  expect(await remove('stays', id, 20)).toBe(true);
-  await remove('stays', id, 15);
-  expect(await put('stays', state(id, 18))).toEqual([]);
 });
 
 test('two users can have workspaces with the same ID', async () => {

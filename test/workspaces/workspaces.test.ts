@@ -23,43 +23,14 @@ const readIds = async (userId: string, filter?: WorkspaceFilter) =>
 const statuses = ['creating', 'starting', 'running', 'stopping', 'stopped', 'error'];
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 
-test('returns an empty list for an unknown user, over both APIs', async () => {
-  expect([await list('nobody'), await readIds('nobody')]).toEqual([[], []]);
-});
-
-test('returns all hardware fields, and the error message only in the status error', async () => {
-  const ready = workspaceInput({ createdAt: at(1) });
-  const failed = workspaceInput({ status: 'ERROR', createdAt: at(0), errorMessage: null });
-  await putWorkspaces(gateway, 'alice', [ready, failed]);
-
-  const workspaces = await list('alice');
-  expect(toIds(workspaces)).toEqual([ready.id, failed.id]);
-  expect(workspaces[0]).not.toHaveProperty('error_message');
-  const hardware = { cpu_kind: 'shared', cpus: 2, memory_mb: 4096, volume_size_gb: 20, gpu_kind: null };
-  expect(workspaces[0].hardware).toEqual(hardware);
-  expect(workspaces[1].error_message).toBeNull();
-});
-
-test.each(statuses)('omits unset optional fields of a workspace in the status %s', async (status) => {
-  const user = `least-${status}`;
-  const input = workspaceInput({ status: status.toUpperCase(), createdAt: at(0), updatedAt: at(1) });
-  await putWorkspaces(gateway, user, [input]);
-
-  expect(await list(user)).toStrictEqual([
-    {
-      id: input.id,
-      project_id: 'project-1',
-      status,
-      hardware: { cpu_kind: 'shared', cpus: 2, memory_mb: 4096, volume_size_gb: 20, gpu_kind: null },
-      keep_active: false,
-      ...(status === 'error' && { error_message: null }),
-      created_at: at(0),
-      updated_at: at(1),
-    },
-  ]);
-});
-
-const allFields = {
+/** What a minimal workspace returns over REST. */
+const least = {
+  project_id: 'project-1',
+  hardware: { cpu_kind: 'shared', cpus: 2, memory_mb: 4096, volume_size_gb: 20, gpu_kind: null },
+  keep_active: false,
+};
+/** The input of a workspace with all optional fields, and what it returns over REST. */
+const mostInput = {
   hardware: { cpuKind: 'dedicated', cpus: 0, memoryMb: 2_147_483_647, volumeSizeGb: 1, gpuKind: 'h100' },
   keepActive: true,
   machineId: 'machine',
@@ -68,58 +39,46 @@ const allFields = {
   previewToken: 'preview',
   errorMessage: 'It broke',
 };
+const most = {
+  project_id: 'project-1',
+  hardware: { cpu_kind: 'dedicated', cpus: 0, memory_mb: 2_147_483_647, volume_size_gb: 1, gpu_kind: 'h100' },
+  keep_active: true,
+  machine_id: 'machine',
+  private_ip: '10.0.0.1',
+  git_ref: 'main',
+  preview_token: 'preview',
+};
 
 test.each(statuses)(
-  'returns all optional fields of a workspace in the status %s, over both APIs',
+  'in the status %s, omits unset optional fields, and returns all others over both APIs',
   async (status) => {
-    const user = `most-${status}`;
-    const input = workspaceInput({ ...allFields, status: status.toUpperCase() });
-    await putWorkspaces(gateway, user, [input]);
+    const given = { status: status.toUpperCase(), updatedAt: at(2) };
+    const full = workspaceInput({ ...mostInput, ...given, createdAt: at(1) });
+    const minimal = workspaceInput({ ...given, createdAt: at(0) });
+    await putWorkspaces(gateway, status, [full, minimal]);
 
     const isError = status === 'error';
-    expect(await list(user)).toStrictEqual([
-      {
-        id: input.id,
-        project_id: 'project-1',
-        status,
-        hardware: {
-          cpu_kind: 'dedicated',
-          cpus: 0,
-          memory_mb: 2_147_483_647,
-          volume_size_gb: 1,
-          gpu_kind: 'h100',
-        },
-        keep_active: true,
-        machine_id: 'machine',
-        private_ip: '10.0.0.1',
-        git_ref: 'main',
-        preview_token: 'preview',
-        ...(isError && { error_message: 'It broke' }),
-        created_at: input.createdAt,
-        updated_at: input.updatedAt,
-      },
-    ]);
-    const { data } = await as(user).graphql(`{ workspaces { nodes {
+    const expected = [
+      { id: full.id, ...most, ...(isError && { error_message: 'It broke' }), created_at: at(1) },
+      { id: minimal.id, ...least, ...(isError && { error_message: null }), created_at: at(0) },
+    ].map((workspace) => ({ ...workspace, status, updated_at: at(2) }));
+    expect(await list(status)).toStrictEqual(expected);
+    const { data } = await as(status).graphql(`{ workspaces(first: 1) { nodes {
       id projectId status keepActive machineId privateIp gitRef previewToken errorMessage createdAt updatedAt
       hardware { cpuKind cpus memoryMb volumeSizeGb gpuKind } } } }`);
-    expect(data.workspaces.nodes).toEqual([{ ...input, errorMessage: isError ? 'It broke' : null }]);
+    expect(data.workspaces.nodes).toEqual([{ ...full, errorMessage: isError ? 'It broke' : null }]);
   },
 );
 
-test("lists all projects, newest first by the platform's createdAt", async () => {
+test("lists all projects, newest first by the platform's createdAt, and equally old ones by ID, descending", async () => {
   const inputs = [3, 1, 2].map((second) =>
     workspaceInput({ projectId: `project-${second}`, createdAt: at(second) }),
   );
-  await putWorkspaces(gateway, 'projects', inputs);
+  const ties = Array.from({ length: 12 }, () => workspaceInput({ createdAt: at(0) }));
+  await putWorkspaces(gateway, 'projects', [...inputs, ...ties]);
   const expected = [inputs[0], inputs[2], inputs[1]].map((input) => input?.id);
+  expected.push(...toIds(ties).sort().reverse());
   expect([await listIds('projects'), await readIds('projects')]).toEqual([expected, expected]);
-});
-
-test('orders equal timestamps by ID, descending', async () => {
-  const inputs = Array.from({ length: 12 }, () => workspaceInput({ createdAt: at(0) }));
-  await putWorkspaces(gateway, 'ties', inputs);
-  const expected = toIds(inputs).sort().reverse();
-  expect([await listIds('ties'), await readIds('ties')]).toEqual([expected, expected]);
 });
 
 test('returns all results by default, and a page with limit and offset', async () => {
