@@ -8,13 +8,7 @@ import { rest } from '../support/client.ts';
 import { waitingSessions } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
-import {
-  deleteUser as deleteUserAt,
-  publish,
-  putWorkspaces,
-  resolve,
-  workspaceInput,
-} from '../support/records.ts';
+import { publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 
 const INBOX = '/user/notifications';
@@ -39,7 +33,8 @@ const put = (user: string, updatedAt = workspace.updatedAt, status = 'RUNNING') 
   putWorkspaces(gateway, user, [workspaceInput({ ...workspace, updatedAt, status })]);
 const remove = (userId: string, deletedAt = '2026-01-02T00:00:00.000Z') =>
   as(platform).deleteWorkspace({ userId, id: workspace.id, deletedAt });
-const deleteUser = (userId: string) => deleteUserAt(gateway, userId);
+const removeLater = (userId: string) => remove(userId, '2026-01-03T00:00:00.000Z');
+const deleteUser = (userId: string) => as(platform).deleteUser({ userId });
 const dismiss = (user: string, id = 'n') => as(user).dismissAll({ ids: [id] });
 
 async function removeExpired(): Promise<void> {
@@ -52,15 +47,15 @@ async function removeExpired(): Promise<void> {
   }
 }
 
-async function recreate(user: string, again: (user: string) => Promise<unknown>): Promise<void> {
-  await deleteUser(user);
-  await again(user);
-}
-
-const publishFirst = (user: string) => publish(gateway, user, 'task_failed', { id: 'n', task });
-
 type Act = (user: string) => Promise<unknown>;
-const dismissFirst: Act = async (user) => [await publishFirst(user), await dismiss(user)];
+const publishFirst: Act = (user) => publish(gateway, user, 'task_failed', { id: 'n', task });
+/** Does one after the other. */
+const inTurn =
+  (...acts: Act[]): Act =>
+  async (user) => {
+    for (const act of acts) await act(user);
+  };
+const dismissFirst = inTurn(publishFirst, dismiss);
 
 test.each<[what: string, path: string, before: Act, change: Act, isUnchanged?: boolean]>([
   ['publishing', INBOX, publishFirst, (user) => publish(gateway, user)],
@@ -70,24 +65,18 @@ test.each<[what: string, path: string, before: Act, change: Act, isUnchanged?: b
   ['dismissing many', INBOX, publishFirst, dismiss],
   ['removing expired records', INBOX, dismissFirst, removeExpired],
   ['deleting the user', INBOX, publishFirst, deleteUser],
-  ['deleting and recreating the user', INBOX, publishFirst, (user) => recreate(user, publishFirst)],
+  ['deleting and recreating the user', INBOX, publishFirst, inTurn(deleteUser, publishFirst)],
   ['putting a workspace', WORKSPACES, deleteUser, put],
   ['changing a workspace', WORKSPACES, put, (user) => put(user, '2026-01-01T00:00:01.000Z')],
   ['deleting a workspace', WORKSPACES, put, remove],
   ['stopping a workspace', RUNNING, put, (user) => put(user, '2026-01-01T00:00:01.000Z', 'STOPPED')],
   ['deleting the user', WORKSPACES, put, deleteUser],
-  ['deleting and recreating the user', WORKSPACES, put, (user) => recreate(user, put)],
+  ['deleting and recreating the user', WORKSPACES, put, inTurn(deleteUser, put)],
   ['a second dismissal', INBOX, dismissFirst, dismiss, true],
   ['publishing the same notification again', INBOX, publishFirst, publishFirst, true],
   ['dismissing an unknown notification', INBOX, publishFirst, (user) => dismiss(user, 'unknown'), true],
   ['putting an older state', WORKSPACES, put, (user) => put(user, '2025-01-01T00:00:00.000Z'), true],
-  [
-    'deleting a deleted workspace',
-    WORKSPACES,
-    async (user) => [await put(user), await remove(user)],
-    (user) => remove(user, '2026-01-03T00:00:00.000Z'),
-    true,
-  ],
+  ['deleting a deleted workspace', WORKSPACES, inTurn(put, remove), removeLater, true],
   ['a change of the other list', WORKSPACES, put, publishFirst, true],
 ])('after %s a client of %s receives the list once if it changed, and then 304', async (...row) => {
   const [what, path, before, change, isUnchanged = false] = row;
@@ -150,11 +139,10 @@ test('a change during a read never leaves a client with the old list under the n
     await locker.query('begin; lock table user_revision');
     const reading = get(user, INBOX);
     await eventually(async () => expect(await waitingSessions(gateway.database)).toBe(1));
-    await locker.query(`update notification set status = 'dismissed', revision = 2 where user_id = $1`, [
-      user,
-    ]);
-    await locker.query('update user_revision set notifications = 2 where user_id = $1', [user]);
-    await locker.query('commit');
+    await locker.query(
+      `update notification set status = 'dismissed', revision = 2 where user_id = '${user}'`,
+    );
+    await locker.query(`update user_revision set notifications = 2 where user_id = '${user}'; commit`);
     const { headers, body } = await reading;
     const { status } = await get(user, INBOX, headers.get('etag') ?? '');
 

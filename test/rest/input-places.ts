@@ -30,6 +30,12 @@ export const formatPath = (path: readonly Step[]) =>
     '',
   );
 
+/** Returns a place with its name, such as `notification(id)`. */
+export const nameOf = (place: InputPlace): [name: string, place: InputPlace] => [
+  `${place.field}(${formatPath(place.path)})`,
+  place,
+];
+
 /** Payloads that complete the valid arguments of a root field. */
 const payloads: Readonly<Record<string, object>> = {
   planRequested: { toolId: 'tool-1', input: { summary: '', plan: '' } },

@@ -76,8 +76,8 @@ test("lists all projects, newest first by the platform's createdAt, and equally 
   );
   const ties = Array.from({ length: 12 }, () => workspaceInput({ createdAt: at(0) }));
   await putWorkspaces(gateway, 'projects', [...inputs, ...ties]);
-  const expected = [inputs[0], inputs[2], inputs[1]].map((input) => input?.id);
-  expected.push(...toIds(ties).sort().reverse());
+  const [third, first, second] = toIds(inputs);
+  const expected = [third, second, first, ...toIds(ties).sort().reverse()];
   expect([await listIds('projects'), await readIds('projects')]).toEqual([expected, expected]);
 });
 
