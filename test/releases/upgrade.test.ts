@@ -27,8 +27,7 @@ import {
 } from '../support/records.ts';
 import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
 import { platform, signToken } from '../support/tokens.ts';
-import { operations, runWorkload, type Workload } from '../support/workload.ts';
-import { checkWorkload } from '../support/workload-checks.ts';
+import { checkWorkload, operations, runWorkload, type Workload } from '../support/workload.ts';
 import { checkOut, hasCommit, startReleaseProgram } from './release.ts';
 import { readReleases } from './releases.ts';
 
