@@ -5,9 +5,10 @@ import { insertRecords } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { dismiss, subscribeToNotifications } from '../support/inbox.ts';
 import { countPages, explainAfter, explainAll, listIndexes } from '../support/plans.ts';
-import { asMember, asPlatform, publish, resolve } from '../support/records.ts';
+import { publish, resolve } from '../support/records.ts';
 import { acknowledge, answer, answers } from '../support/requests.ts';
 import { recordStatements } from '../support/statements.ts';
+import { platform } from '../support/tokens.ts';
 
 /*
  * PostgreSQL analyzes the tables of a new database after a minute. Until then, it plans by guesses. For one user, no
@@ -77,7 +78,7 @@ async function list(): Promise<void> {
     for (const filter of each) {
       for (const page of ['first: 5', 'last: 5']) {
         const list = `${field}(${page}, filter: { ${filter} }) { totalCount edges { cursor } }`;
-        await asMember(gateway, user, `{ ${list} }`);
+        await gateway.as(user).run(`{ ${list} }`);
       }
     }
   }
@@ -85,7 +86,7 @@ async function list(): Promise<void> {
     notifications(first: 5, filter: { kinds: TASK_FAILED }) { totalCount nodes { __typename } }
     workspaces(first: 5, filter: { statuses: RUNNING }) { totalCount nodes { id } }
   } } } }`;
-  await asPlatform(gateway, users);
+  await gateway.as(platform).run(users);
   for (const search of ['notifications', 'notifications?limit=5&offset=5&status=active', 'workspaces'])
     await gateway.as(user).rest.get(`/user/${search}`);
 }

@@ -7,7 +7,7 @@ import type { Who } from '../support/as.ts';
 import { fillTables, insertRecords } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { countScanned, explainAll, listIndexes } from '../support/plans.ts';
-import { asMember, notification, publish } from '../support/records.ts';
+import { notification, publish } from '../support/records.ts';
 import { acknowledge, answer, answers, awaitRequest } from '../support/requests.ts';
 import { recordStatements } from '../support/statements.ts';
 import { platform, signTaskToken, signToken } from '../support/tokens.ts';
@@ -87,7 +87,7 @@ async function saveNotifications(user: string): Promise<() => Promise<void>> {
   };
 }
 
-const read = (user: string, query: string) => () => asMember(gateway, user, query);
+const read = (user: string, query: string) => () => gateway.as(user).run(query);
 
 const filters: [list: 'notifications' | 'workspaces', args: string][] = [
   ...['statuses: ACTIVE', 'statuses: [ACTIVE, RESOLVED]', ''].flatMap((status) =>
@@ -120,7 +120,7 @@ const findRange = (args: string) =>
 
 /** Counts the records that a condition of {@link findRange} matches. */
 async function countRange(list: keyof typeof tables, user: string, range: string): Promise<number> {
-  return (await asMember(gateway, user, `{ ${list}(first: 1 filter: { ${range} }) { totalCount } }`))[list]
+  return (await gateway.as(user).run(`{ ${list}(first: 1 filter: { ${range} }) { totalCount } }`))[list]
     .totalCount;
 }
 
@@ -128,7 +128,7 @@ test.each(filters)('a page of %s(%s) scans a limited number of records', async (
   const range = findRange(args);
   const maximum = args === range && !/^(taskIds|requestStates)/.test(range) ? PAGE : SCAN_LIMIT;
   for (const user of ['user-3', 'heavy-user']) {
-    const { [list]: all } = await asMember(gateway, user, `{ ${list}(first: 100) { edges { cursor } } }`);
+    const { [list]: all } = await gateway.as(user).run(`{ ${list}(first: 100) { edges { cursor } } }`);
     const { cursor } = all.edges[50];
     const pages = ['first: 5', `first: 5, after: "${cursor}"`, 'last: 5', `last: 5, before: "${cursor}"`];
     for (const page of [...pages, `first: 5, after: "${cursor}", before: "${all.edges[0].cursor}"`]) {
@@ -191,7 +191,7 @@ test.each(['projectIds: "p"', times, `${times}, statuses: DISMISSED`, `${times},
   async (args) => {
     for (const page of ['first: 5', 'last: 5']) {
       const query = `{ notifications(${page}, filter: { ${args} }) { nodes { __typename } } }`;
-      expect((await asMember(gateway, 'heavy-user', query)).notifications.nodes).toHaveLength(5);
+      expect((await gateway.as('heavy-user').run(query)).notifications.nodes).toHaveLength(5);
       expect(await measureCost('notification', read('heavy-user', query)), page).toBeLessThanOrEqual(PAGE);
     }
   },
@@ -199,7 +199,7 @@ test.each(['projectIds: "p"', times, `${times}, statuses: DISMISSED`, `${times},
 
 test('counting a period scans only records of that period', async () => {
   const query = `{ notifications(first: 1, filter: { ${times} }) { totalCount } }`;
-  expect((await asMember(gateway, 'heavy-user', query)).notifications.totalCount).toBe(20);
+  expect((await gateway.as('heavy-user').run(query)).notifications.totalCount).toBe(20);
   expect(await measureCost('notification', read('heavy-user', query))).toBeLessThanOrEqual(20 + PAGE);
 });
 
@@ -285,7 +285,7 @@ describe('of a notification whose task had many others', () => {
 
 test('dismissing the seen notifications of a project scans only active ones', async () => {
   const query = '{ notificationCounts { total cursor } }';
-  const { total, cursor } = (await asMember(gateway, 'user-3', query)).notificationCounts;
+  const { total, cursor } = (await gateway.as('user-3').run(query)).notificationCounts;
   const input = `{ filter: { projectIds: "p-1", upTo: "${cursor}" } }`;
   const mutation = `mutation { dismissNotifications(input: ${input}) { notifications { __typename } } }`;
   const undo = await saveNotifications('user-3');

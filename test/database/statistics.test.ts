@@ -13,7 +13,6 @@ import {
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import {
-  asPlatform,
   credentialVersion,
   publish,
   putWorkspaces,
@@ -36,7 +35,7 @@ const read = async (gateway: TestGateway) => {
   const all = `{ platform { statistics { asOf
     notifications { kind status count } workspaces { status count } editorCredentials { state count }
   } } }`;
-  return (await asPlatform(gateway, all)).platform.statistics;
+  return (await gateway.as(platform).run(all)).platform.statistics;
 };
 
 /** Returns the numbers of connected and unreadable credentials, and of those that need re-authentication. */

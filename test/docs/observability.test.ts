@@ -7,13 +7,14 @@ import { type ChatApi, startChatApi } from '../support/chat-api.ts';
 import { graphql, rest } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readPage, tableBelow } from '../support/documentation.ts';
+import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { startIssuer } from '../support/issuer.ts';
 import { scrape } from '../support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
-import { asPlatform, publish } from '../support/records.ts';
+import { publish } from '../support/records.ts';
 import { freePort } from '../support/servers.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 import { updateStatistics } from '../support/statistics.ts';
@@ -55,10 +56,7 @@ beforeAll(async () => {
   const token = await member('alice');
   await rest(gateway, 'GET', '/user/workspaces', { token });
   await graphql(gateway, '{ notification(id: "unknown") { __typename } }', {}, { token });
-  await asPlatform(
-    gateway,
-    'mutation { putContact(input: { userId: "alice", chatMemberId: "U012AB3CD" }) { __typename } }',
-  );
+  await putContact(gateway, 'alice', { chatMemberId: 'U012AB3CD' });
   const stream = await subscribeToNotifications(gateway, 'alice');
   await publish(gateway, 'alice');
   await nextEvent(stream);

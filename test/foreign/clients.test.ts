@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
-import { asPlatform, credentialVersion, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
-import { member, signToken } from '../support/tokens.ts';
+import { credentialVersion, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { member, platform, signToken } from '../support/tokens.ts';
 import { buildGoClient, buildPythonClient, type Client, hasPython } from './tools.ts';
 
 const gateway = useGateway();
@@ -71,11 +71,8 @@ describe.skipIf(!hasPython).each([
       ['workspaces', `${ids.running} running on 2; ${ids.failed} error: No machine is free.`],
       ['workspaces', 'unchanged'],
     ]);
-    await asPlatform(
-      gateway,
-      'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { __typename } }',
-      { input: { userId: user, version: await credentialVersion(gateway, user), reason: 'TOKEN_EXPIRED' } },
-    );
+    const version = await credentialVersion(gateway, user);
+    await gateway.as(platform).reportEditorFailure({ userId: user, version, reason: 'TOKEN_EXPIRED' });
     await expectLines([
       ['editor', 'subscription, token_expired'],
       ['disconnect', 'disconnected'],

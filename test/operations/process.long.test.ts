@@ -15,9 +15,9 @@ import {
   runProcess,
   startGatewayProcess,
 } from '../support/process.ts';
-import { asPlatform } from '../support/records.ts';
 import { freePort, getPort } from '../support/servers.ts';
-import { jwks, member } from '../support/tokens.ts';
+import { createAs } from '../support/as.ts';
+import { jwks, member, platform } from '../support/tokens.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -123,8 +123,7 @@ describe('a restart', () => {
 
   test('preserves all data, including credentials', async () => {
     expect(await listIds(gateway, await member('alice'))).toEqual(ids);
-    const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
-    expect((await asPlatform(gateway, read)).editorCredential).toEqual(pair);
+    expect(await createAs(gateway)(platform).editorCredential({ userId: 'alice' })).toMatchObject(pair);
   });
 
   test('SIGINT stops the gateway', async () => {

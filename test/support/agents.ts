@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
+import { createAs } from './as.ts';
 import { eventually } from './eventually.ts';
-import { asMember } from './records.ts';
 import { signTaskToken } from './tokens.ts';
 
 type Gateway = { address: string };
@@ -48,7 +48,7 @@ const OPEN = `{ notifications(filter: { requestStates: [OPEN] }) { nodes { ... o
 
 /** Returns the open requests of a user. */
 export const listOpen = async (gateway: Gateway, userId: string) =>
-  (await asMember(gateway, userId, OPEN)).notifications.nodes;
+  (await createAs(gateway)(userId).run(OPEN)).notifications.nodes;
 
 /** Waits until a user has a number of open requests, and returns them. */
 export const awaitOpen = (gateway: Gateway, userId: string, count = 1) =>

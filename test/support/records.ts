@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createAs, type Given } from './as.ts';
-import { type GraphQLReply, graphql } from './client.ts';
 import type { TestDatabase } from './database.ts';
 import type { PublishNotificationInput } from './generated/types.ts';
-import { member, platform } from './tokens.ts';
+import { platform } from './tokens.ts';
 
 /** Minimal payload inputs by kind. */
 export const payloads = {
@@ -22,29 +21,6 @@ export type Kind = keyof typeof payloads;
 
 type Gateway = { address: string };
 
-/** Runs an operation as the platform and throws if it fails; for expected errors use {@link graphql}. */
-export async function asPlatform(gateway: Gateway, query: string, variables: Record<string, unknown> = {}) {
-  return expectData(await graphql(gateway, query, variables, { token: await platform() }));
-}
-
-/**
- * Runs an operation as a member with the full account and throws if it fails; for expected errors use {@link
- * graphql}.
- */
-export async function asMember(
-  gateway: Gateway,
-  userId: string,
-  query: string,
-  variables: Record<string, unknown> = {},
-) {
-  return expectData(await graphql(gateway, query, variables, { token: await member(userId) }));
-}
-
-function expectData(reply: GraphQLReply) {
-  if (reply.errors.length > 0) throw new Error(reply.text);
-  return reply.data;
-}
-
 /** The input of a notification: of a new task, with a minimal payload of the kind, unless `given` overrides it. */
 export function notification(
   userId: string,
@@ -62,7 +38,7 @@ export async function publish(
 ): Promise<{ id: string; createdAt: string }> {
   const query = `mutation ($input: PublishNotificationInput!) {
     publishNotification(input: $input) { notification { ... on UserNotification { id createdAt } } } }`;
-  const data = await asPlatform(gateway, query, { input: notification(...draft) });
+  const data = await createAs(gateway)(platform).run(query, { input: notification(...draft) });
   return data.publishNotification.notification;
 }
 

@@ -3,7 +3,6 @@ import { Notification } from '../../clients/typescript/src/generated/documents.t
 import type { AnswerNotificationInput } from '../../clients/typescript/src/generated/types.ts';
 import { createAs, type Given, type Who } from './as.ts';
 import type { TestDatabase } from './database.ts';
-import { asMember } from './records.ts';
 import { platform } from './tokens.ts';
 
 type Gateway = { address: string };
@@ -23,7 +22,7 @@ export const answer = (gateway: Gateway, userId: string, input: Given<AnswerNoti
 
 /** Reads a notification with its request. */
 export const readNotification = async (gateway: Gateway, userId: string, id: string) =>
-  (await asMember(gateway, userId, Notification.text, { id })).notification;
+  (await createAs(gateway)(userId).run(Notification.text, { id })).notification;
 
 /** Reads a request as the platform, and waits for it. */
 export const awaitRequest = (gateway: Gateway, userId: string, id: string, waitSeconds?: number) =>
