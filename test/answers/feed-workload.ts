@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect } from 'vitest';
 import { parseEventCursor } from '../../src/revisions/event-cursor.ts';
-import type { TestDatabase } from '../support/database.ts';
 import { createAs } from '../support/as.ts';
+import type { TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestGateway } from '../support/gateway.ts';
 import { startGatewayProcess } from '../support/process.ts';
@@ -38,7 +38,9 @@ export async function checkFeed(
     for (let change = 0; !writing.signal.aborted; change += 1) {
       const user = `${prefix}-${Math.floor(writer / 2)}`;
       // Whether a gateway that is killed has committed the change is visible in the database only.
-      await createAs(at(writer + change))(user).run(change % 4 === 3 ? DELETE : STORE).catch(() => undefined);
+      await createAs(at(writer + change))(user)
+        .run(change % 4 === 3 ? DELETE : STORE)
+        .catch(() => undefined);
     }
   });
   const late = commitLate(database, 4 * kills);

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { generateFiles } from '../../clients/typescript/generate.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { readRepositoryFile } from '../support/settings-file.ts';
+import { readRepositoryFile } from '../support/documentation.ts';
 
 const Dependencies = z.record(z.string(), z.string()).default({});
 const Manifest = z.object({

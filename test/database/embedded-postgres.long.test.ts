@@ -14,8 +14,7 @@ import {
 } from '../../dev/postgres/programs.ts';
 import type { DatabaseServer } from '../../src/database/database-server.ts';
 import { OperatorError } from '../../src/errors/failure.ts';
-import { copyCluster } from '../support/cluster.ts';
-import { makeFolder } from '../support/folder.ts';
+import { copyCluster, makeFolder } from '../support/folder.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 

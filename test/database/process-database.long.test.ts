@@ -5,10 +5,9 @@ import { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { describeConnectionFailure, describeDatabase } from '../../src/database/connection-failure.ts';
 import { version } from '../../src/version.ts';
-import { createCertificate } from '../support/certificate.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runProcess, startGatewayProcess } from '../support/process.ts';
-import { freePort, getPort } from '../support/servers.ts';
+import { createCertificate, freePort, getPort } from '../support/servers.ts';
 import { AUDIENCE, ISSUER, jwks } from '../support/tokens.ts';
 
 let database: TestDatabase;

@@ -12,13 +12,7 @@ import {
 } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import {
-  credentialVersion,
-  publish,
-  putWorkspaces,
-  resolve,
-  workspaceInput,
-} from '../support/records.ts';
+import { credentialVersion, publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { platform } from '../support/tokens.ts';

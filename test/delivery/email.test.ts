@@ -13,7 +13,6 @@ import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-to
 import type { Message } from '../../src/delivery/message.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { toLine } from '../../src/values/text.ts';
-import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   acceptExcept,
@@ -22,6 +21,7 @@ import {
   startBrokenServer,
   startMailServer,
 } from '../support/mail-server.ts';
+import { createCertificate, trustCertificate } from '../support/servers.ts';
 import { formatOutcome, message } from './message.ts';
 
 const tokens = createUnsubscribeTokens(new Map([['a', createSecretKey(randomBytes(32))]]));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { readRepositoryFile } from '../support/settings-file.ts';
+import { readRepositoryFile } from '../support/documentation.ts';
 
 const versions = z.record(z.string(), z.string());
 const { dependencies, optionalDependencies } = z

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import { ConfigError, readConfig, settingNames } from '../../src/config.ts';
-import { filledExample, readRepositoryFile, readSettings } from '../support/settings-file.ts';
+import { filledExample, readRepositoryFile, readSettings } from '../support/documentation.ts';
 
 const Service = z.strictObject({
   build: z.literal('.').optional(),

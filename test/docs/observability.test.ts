@@ -6,8 +6,8 @@ import { httpStatus } from '../../src/errors/gateway-errors.ts';
 import { type ChatApi, startChatApi } from '../support/chat-api.ts';
 import { graphql, rest } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { readPage, tableBelow } from '../support/documentation.ts';
 import { putContact } from '../support/delivery.ts';
+import { readPage, readRepositoryFile, tableBelow } from '../support/documentation.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
@@ -16,7 +16,6 @@ import { scrape } from '../support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { publish } from '../support/records.ts';
 import { freePort } from '../support/servers.ts';
-import { readRepositoryFile } from '../support/settings-file.ts';
 import { updateStatistics } from '../support/statistics.ts';
 import { jwks, member } from '../support/tokens.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { timeouts } from '../../src/server/connections.ts';
-import { readRepositoryFile } from '../support/settings-file.ts';
+import { readRepositoryFile } from '../support/documentation.ts';
 
 /* releases/rolling-restart.test.ts runs the proxies. This file checks the values that must fit together. */
 

@@ -3,12 +3,11 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig, settingNames } from '../../src/config.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { readBlocks, readPage } from '../support/documentation.ts';
+import { filledExample, readBlocks, readPage, readRepositoryFile } from '../support/documentation.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
 import { captureOutput, compileCache, type Process, startProcess } from '../support/process.ts';
 import { freePort } from '../support/servers.ts';
-import { filledExample, readRepositoryFile } from '../support/settings-file.ts';
 
 const NAME = 'workspace-account-gateway@.service';
 const INSTALLED = '/opt/workspace-account-gateway';

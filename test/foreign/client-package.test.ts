@@ -6,11 +6,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
-import { makeFolder, removeFolder } from '../support/folder.ts';
+import { copyRepository, makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { captureOutput, type Process } from '../support/process.ts';
 import { publish } from '../support/records.ts';
-import { copyRepository } from '../support/repository-copy.ts';
 import { member } from '../support/tokens.ts';
 
 /** npm and the compilers are slow on a busy machine. */

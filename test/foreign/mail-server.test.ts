@@ -8,9 +8,9 @@ import type { Recipient } from '../../src/delivery/email/mail.ts';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
 import { Secret } from '../../src/values/secret.ts';
-import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import type { Process } from '../support/process.ts';
+import { createCertificate, trustCertificate } from '../support/servers.ts';
 import { hasPython, startPythonMailServer } from './tools.ts';
 
 const tokens = createUnsubscribeTokens(new Map([['a', createSecretKey(randomBytes(32))]]));

@@ -2,10 +2,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isRoot } from '../../dev/postgres/account.ts';
+import { readRepositoryFile } from '../support/documentation.ts';
 import { eventually } from '../support/eventually.ts';
 import { captureOutput, type Process } from '../support/process.ts';
 import { freePort } from '../support/servers.ts';
-import { readRepositoryFile } from '../support/settings-file.ts';
 
 /** A proxy, its configuration in the repository, and the options that check it and run with it. */
 type ProxyProgram = {

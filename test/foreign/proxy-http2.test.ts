@@ -5,9 +5,9 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listen } from '../../src/server/listen.ts';
-import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createCertificate, trustCertificate } from '../support/servers.ts';
 import { member } from '../support/tokens.ts';
 import { hasProxies, proxyPrograms, startProxy } from './proxies.ts';
 

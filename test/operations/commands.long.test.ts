@@ -9,12 +9,11 @@ import type { DatabaseServer } from '../../src/database/database-server.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { lazy } from '../../src/values/lazy.ts';
 import { graphql, rest } from '../support/client.ts';
-import { copyCluster } from '../support/cluster.ts';
 import { createTestDatabase, existingDatabase } from '../support/database.ts';
-import { makeFolder, removeFolder } from '../support/folder.ts';
+import { readSettings } from '../support/documentation.ts';
+import { copyCluster, makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { removeLocationNotice, runProcess } from '../support/process.ts';
-import { readSettings } from '../support/settings-file.ts';
 import { jwks } from '../support/tokens.ts';
 
 let folder: string;

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Config, ConfigError, readConfig, settingNames } from '../../src/config.ts';
+import { readRepositoryFile } from '../support/documentation.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
-import { readRepositoryFile } from '../support/settings-file.ts';
 import { jwks } from '../support/tokens.ts';
 
 let folder: string;

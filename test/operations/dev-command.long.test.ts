@@ -4,9 +4,8 @@ import { appendFile, cp, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { copyCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeFolder, removeFolder } from '../support/folder.ts';
+import { copyCluster, makeFolder, removeFolder } from '../support/folder.ts';
 import { captureOutput, type Process, runProcess } from '../support/process.ts';
 import { freePort } from '../support/servers.ts';
 

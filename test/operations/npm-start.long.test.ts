@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { copyCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeFolder, removeFolder } from '../support/folder.ts';
+import { copyCluster, makeFolder, removeFolder } from '../support/folder.ts';
 import { captureOutput, type Process } from '../support/process.ts';
 
 const scripts = ['start', 'dev'];

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { version } from '../../src/version.ts';
+import { createAs } from '../support/as.ts';
 import { rest } from '../support/client.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import {
@@ -16,7 +17,6 @@ import {
   startGatewayProcess,
 } from '../support/process.ts';
 import { freePort, getPort } from '../support/servers.ts';
-import { createAs } from '../support/as.ts';
 import { jwks, member, platform } from '../support/tokens.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));

@@ -4,9 +4,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../support/database.ts';
 import { readPage } from '../support/documentation.ts';
-import { makeFolder, removeFolder } from '../support/folder.ts';
+import { copyRepository, makeFolder, removeFolder } from '../support/folder.ts';
 import { captureOutput } from '../support/process.ts';
-import { copyRepository } from '../support/repository-copy.ts';
 
 /** The last command of the example is `npm test`. */
 const TIMEOUT_MS = 1_800_000;

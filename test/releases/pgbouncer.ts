@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findUnprivilegedAccount, isRoot } from '../../dev/postgres/account.ts';
+import { readRepositoryFile } from '../support/documentation.ts';
 import { freePort } from '../support/servers.ts';
-import { readRepositoryFile } from '../support/settings-file.ts';
 
 /** A running PgBouncer in front of a database. */
 export type PgBouncer = { url: string; stop(): Promise<void> };

@@ -3,8 +3,7 @@ import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { makeFolder, removeFolder } from '../support/folder.ts';
-import { copyRepository } from '../support/repository-copy.ts';
+import { copyRepository, makeFolder, removeFolder } from '../support/folder.ts';
 
 /*
  * Releases a copy of the repository. Docker is a program that writes down its arguments, and has a digest for every tag:

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasProxies, proxyPrograms, type RunningProxy, startProxy } from '../foreign/proxies.ts';
 import { rest } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { readRepositoryFile } from '../support/documentation.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
@@ -14,7 +15,6 @@ import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { type Process, runProcess, startProcess } from '../support/process.ts';
 import { publish } from '../support/records.ts';
 import { getPort } from '../support/servers.ts';
-import { readRepositoryFile } from '../support/settings-file.ts';
 import { member } from '../support/tokens.ts';
 import { type Load, type Subscriber, startLoad, startSubscribers } from './traffic.ts';
 

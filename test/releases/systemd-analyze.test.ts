@@ -3,8 +3,8 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readRepositoryFile } from '../support/documentation.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
-import { readRepositoryFile } from '../support/settings-file.ts';
 
 const NAME = 'workspace-account-gateway@.service';
 const INSTALLED = '/opt/workspace-account-gateway';

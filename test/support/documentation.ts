@@ -14,6 +14,9 @@ export function readPage(path: string): Page {
   return { path, text: readFileSync(`${repository}/${path}`, 'utf8') };
 }
 
+/** Reads the text of a file of the repository. */
+export const readRepositoryFile = async (path: string) => readPage(path).text;
+
 /** README.md and the pages in docs/. */
 export const pages: readonly Page[] = [
   'README.md',
@@ -50,4 +53,22 @@ export function normalize(text: string): string {
     .replaceAll(/"ref": ?"[\w-]{22}"/g, '"ref":"<ref>"')
     .replaceAll(/Try again in \d+ s/g, 'Try again in <number> s')
     .replaceAll(/"Wy[IJ][\w-]+"/g, '"<cursor>"');
+}
+
+/** Parses `NAME=value` lines. */
+export function readSettings(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, name = '', value = ''] = /^([A-Z_]+)=(.*)$/.exec(line) ?? [];
+      if (name === '') throw new Error(`Not a setting: ${line}`);
+      return [name, value];
+    }),
+  );
+}
+
+/** Returns `.env.example` with its empty settings filled in. */
+export async function filledExample(): Promise<Record<string, string>> {
+  const example = readSettings(await readRepositoryFile('.env.example'));
+  return { ...example, ENCRYPTION_KEYS: `key-1:${'A'.repeat(43)}=`, POSTGRES_PASSWORD: 'secret' };
 }

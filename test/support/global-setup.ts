@@ -5,10 +5,8 @@ import type { TestProject } from 'vitest/node';
 import { openCluster } from '../../dev/postgres/cluster.ts';
 import { startEmbeddedPostgres } from '../../dev/postgres/embedded-postgres.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { copyFolder } from './cluster.ts';
-import { makeFolder, removeFolder } from './folder.ts';
-import { compileCache } from './process.ts';
-import { bundlePrograms } from './programs.ts';
+import { copyFolder, makeFolder, removeFolder } from './folder.ts';
+import { bundlePrograms, compileCache } from './process.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -4,8 +4,7 @@ import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { decrypt } from 'http_ece';
-import { type Certificate, createCertificate, trustCertificate } from './certificate.ts';
-import { startServer } from './servers.ts';
+import { type Certificate, createCertificate, startServer, trustCertificate } from './servers.ts';
 
 /** A browser that has subscribed: its keys, as `PushSubscription.toJSON()` returns them. */
 export type Browser = {
