@@ -10,11 +10,10 @@ import { inject } from 'vitest';
 /** Linux's in-memory file system: databases and copies of the repository consist of thousands of small files. */
 const MEMORY = '/dev/shm';
 const NEEDED_BYTES = 4 * 1024 ** 3;
-const parent = existsSync(MEMORY) && freeBytes(MEMORY) >= NEEDED_BYTES ? MEMORY : tmpdir();
+const parent = existsSync(MEMORY) && hasSpace(statfsSync(MEMORY)) ? MEMORY : tmpdir();
 
-function freeBytes(path: string): number {
-  const { bavail, bsize } = statfsSync(path);
-  return bavail * bsize;
+function hasSpace({ bavail, bsize }: { bavail: number; bsize: number }): boolean {
+  return bavail * bsize >= NEEDED_BYTES;
 }
 
 /** Creates a temporary folder, by default readable by other accounts, because PostgreSQL does not run as root. */

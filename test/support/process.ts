@@ -2,7 +2,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'rolldown';
@@ -10,25 +10,13 @@ import { build, type Plugin } from 'rolldown';
 /** The exit status and output of a program. */
 export type Ended = { status: number | null; stdout: string; stderr: string };
 
-/** A running program of the gateway. */
-export type Process = {
-  pid: number;
-  stdout(): string;
-  stderr(): string;
-  /** Waits until standard output matches, and returns the first group; throws if the program exits first. */
-  waitForOutput(pattern: RegExp): Promise<string>;
-  /** Closes its standard output, to which the log is written. */
-  closeOutput(): void;
-  /** Stops reading standard output until {@link resume}. */
-  pause(): void;
-  resume(): void;
-  /** Sends a signal and waits for the exit. */
-  stop(signal?: NodeJS.Signals): Promise<Ended>;
-  ended: Promise<Ended>;
-};
+/** A running program. */
+export type Process = ReturnType<typeof captureOutput>;
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Node.js's compile cache, shared with `npm start`, so that processes start faster. */
-export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/gateway', import.meta.url));
+export const compileCache = join(repository, 'node_modules/.cache/gateway');
 
 /**
  * Starts the bundle of a program, which is named by its path in the repository. Only the given environment variables
@@ -47,10 +35,7 @@ export function startProcess(
 }
 
 /** Records a program's output and its exit. */
-export function captureOutput(
-  child: ChildProcessByStdio<null, Readable, Readable>,
-  program: string,
-): Process {
+export function captureOutput(child: ChildProcessByStdio<null, Readable, Readable>, program: string) {
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -67,7 +52,8 @@ export function captureOutput(
     pid,
     stdout: () => stdout,
     stderr: () => stderr,
-    async waitForOutput(pattern) {
+    /** Waits until standard output matches, and returns the first group; throws if the program exits first. */
+    async waitForOutput(pattern: RegExp): Promise<string> {
       for (;;) {
         const match = pattern.exec(stdout);
         if (match) return match[1] ?? match[0];
@@ -77,10 +63,13 @@ export function captureOutput(
         }
       }
     },
+    /** Closes its standard output, to which the log is written. */
     closeOutput: () => void child.stdout.destroy(),
+    /** Stops reading standard output until `resume`. */
     pause: () => void child.stdout.pause(),
     resume: () => void child.stdout.resume(),
-    stop(signal = 'SIGTERM') {
+    /** Sends a signal and waits for the exit. */
+    stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
       child.kill(signal);
       return ended;
     },
@@ -89,13 +78,8 @@ export function captureOutput(
 }
 
 /** Runs a program and waits for its exit. */
-export async function runProcess(
-  program: Program,
-  environment: Record<string, string>,
-  options: readonly string[] = [],
-): Promise<Ended> {
-  return startProcess(program, environment, options).ended;
-}
+export const runProcess = (...given: Parameters<typeof startProcess>): Promise<Ended> =>
+  startProcess(...given).ended;
 
 /** A gateway process and its address. */
 export type GatewayProcess = Process & { address: string };
@@ -135,17 +119,14 @@ const programs = [
 ] as const;
 
 /** The path of a program in the repository. */
-export type Program = (typeof programs)[number];
+type Program = (typeof programs)[number];
 
-const repository = new URL('../../', import.meta.url);
 /**
  * In the repository, because programs resolve some packages at run time. The name differs between copies of the
  * repository, which can share the packages, because bundles contain paths.
  */
-const bundles = new URL(
-  `node_modules/.cache/programs-${hash('sha256', repository.href).slice(0, 8)}/`,
-  repository,
-);
+const bundles = join(repository, `node_modules/.cache/programs-${hash('sha256', repository).slice(0, 8)}`);
+const findBundle = (program: Program) => join(bundles, `${program}.mjs`);
 
 /** Sources find other files relative to their own URL. */
 const keepUrls: Plugin = {
@@ -159,22 +140,17 @@ const keepUrls: Plugin = {
 /** Bundles the programs. Writes only what has changed, because another run may be starting them. */
 export async function bundlePrograms(): Promise<void> {
   const { output } = await build({
-    input: Object.fromEntries(
-      programs.map((program) => [program, fileURLToPath(new URL(program, repository))]),
-    ),
+    input: Object.fromEntries(programs.map((program) => [program, join(repository, program)])),
     platform: 'node',
     plugins: [keepUrls],
     write: false,
     output: { entryFileNames: '[name].mjs', chunkFileNames: '[name].mjs' },
   });
   for (const file of output) {
-    const path = fileURLToPath(new URL(file.fileName, bundles));
+    const path = join(bundles, file.fileName);
     const text = file.type === 'chunk' ? file.code : file.source;
     if ((await readFile(path, 'utf8').catch(() => undefined)) === text) continue;
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }
 }
-
-/** Returns the path of a program's bundle. */
-export const findBundle = (program: Program) => fileURLToPath(new URL(`${program}.mjs`, bundles));

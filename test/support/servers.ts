@@ -27,8 +27,7 @@ export async function startServer(server: Server, port = 0, host = '127.0.0.1'):
     url: `http://127.0.0.1:${getPort(server)}`,
     async close() {
       for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
+      await once(server.close(), 'close');
     },
   };
 }
@@ -48,14 +47,10 @@ export function getPort(server: Server): number {
 export async function freePort(): Promise<number> {
   for (;;) {
     const server = createServer().listen(randomInt(10_000, 32_768), '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
+    const listening = await once(server, 'listening').catch(() => undefined);
+    if (listening === undefined) continue;
     const port = getPort(server);
-    server.close();
-    await once(server, 'close');
+    await once(server.close(), 'close');
     return port;
   }
 }
