@@ -1,16 +1,19 @@
 import { randomUUIDv7 } from 'node:crypto';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { conflict } from '../support/as.ts';
+import { describe, expect, test } from 'vitest';
+import { conflict, refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
 import { credentialVersion, deleteUser } from '../support/records.ts';
 import { platform, signToken } from '../support/tokens.ts';
+
+/* What the platform does with credentials. credential-changes.test.ts has the rules of each change. */
 
 const gateway = useGateway();
 const { as } = gateway;
 
 const first = { accessToken: 'first-access', refreshToken: 'first-refresh' };
 const second = { accessToken: 'second-access', refreshToken: 'second-refresh' };
+const third = { accessToken: 'third-access', refreshToken: 'third-refresh' };
 
 const READ =
   'query ($userId: ID!) { editorCredential(userId: $userId) { version accessToken refreshToken needsReauth reauthReason } }';
@@ -22,20 +25,14 @@ async function store(userId: string, pair = first): Promise<string> {
 }
 
 const remove = (userId: string) => as(userId).disconnectEditor();
-
 /** Returns a stored credential, or null. */
-async function credential(userId: string) {
-  const { editorCredential } = (await as(platform).graphql(READ, { userId })).data;
-  if (editorCredential === null) return null;
-  const { version, accessToken, refreshToken } = editorCredential;
-  return { version, accessToken, refreshToken };
-}
-
+const read = async (userId: string) => (await as(platform).run(READ, { userId })).editorCredential;
 const report = (userId: string, version: string, reason = 'TOKEN_EXPIRED') =>
   as(platform).reportEditorFailure({ userId, version, reason });
-
 const refresh = (userId: string, version: string, pair = second) =>
   as(platform).refreshCredential({ userId, version, ...pair });
+const claim = (userId: string, version: string, claimId: string) =>
+  as(platform).claimRefresh({ userId, version, claimId });
 
 const expectConflict = (userId: string, version: string) =>
   expect(refresh(userId, version)).rejects.toMatchObject(conflict('STALE_VERSION', 'input.version'));
@@ -43,138 +40,110 @@ const expectConflict = (userId: string, version: string) =>
 const readRow = (userId: string) =>
   gateway.database.sql('select * from editor_credential where user_id = $1', [userId]);
 
-test('records a failure of the current version, and returns the new state', async () => {
-  const version = await store('failed');
-  expect(await report('failed', version, 'REFRESH_FAILED')).toMatchObject({
-    applied: true,
-    editorAuth: { auth: { type: 'SUBSCRIPTION' }, needsReauth: true, reauthReason: 'REFRESH_FAILED' },
+describe('a report', () => {
+  test('of a failure of the current version is returned with the credential until another one is stored', async () => {
+    const version = await store('failed');
+    const working = { needsReauth: false, reauthReason: null };
+    expect(await read('failed')).toEqual({ version, ...first, ...working });
+    for (const reauthReason of ['REFRESH_FAILED', 'TOKEN_REVOKED']) {
+      const failed = { needsReauth: true, reauthReason };
+      expect(await report('failed', version, reauthReason)).toMatchObject({
+        applied: true,
+        editorAuth: { auth: { type: 'SUBSCRIPTION' }, ...failed },
+      });
+      expect(await read('failed')).toEqual({ version, ...first, ...failed });
+    }
+    await store('failed');
+    expect(await read('failed')).toMatchObject(working);
   });
-  expect(await credential('failed')).toEqual({ version, ...first });
-});
 
-test('returns the failure with the credential until another one is stored', async () => {
-  const state = async () => {
-    const { needsReauth, reauthReason } = await as(platform).editorCredential({ userId: 'seen' });
-    return { needsReauth, reauthReason };
-  };
-  const version = await store('seen');
-  expect(await state()).toEqual({ needsReauth: false, reauthReason: null });
-  await report('seen', version, 'TOKEN_REVOKED');
-  expect(await state()).toEqual({ needsReauth: true, reauthReason: 'TOKEN_REVOKED' });
-  await store('seen');
-  expect(await state()).toEqual({ needsReauth: false, reauthReason: null });
-});
-
-test('a later report replaces the reason', async () => {
-  const version = await store('twice');
-  await report('twice', version, 'REFRESH_FAILED');
-  expect(await report('twice', version, 'TOKEN_REVOKED')).toMatchObject({
-    applied: true,
-    editorAuth: { reauthReason: 'TOKEN_REVOKED' },
+  test('is ignored, with applied: false, for another version and if no credential is stored', async () => {
+    const earlier = await store('another');
+    await store('another', second);
+    const removed = await store('removed');
+    await remove('removed');
+    for (const [user, version, type] of [
+      ['another', earlier, 'SUBSCRIPTION'],
+      ['another', randomUUIDv7(), 'SUBSCRIPTION'],
+      ['removed', removed, 'NONE'],
+      ['never', randomUUIDv7(), 'NONE'],
+    ] as const) {
+      const before = await readRow(user);
+      expect(await report(user, version)).toMatchObject({
+        applied: false,
+        editorAuth: { auth: { type }, needsReauth: false, reauthReason: null },
+      });
+      expect(await readRow(user)).toEqual(before);
+    }
   });
 });
 
-test.each<[what: string, other: string | undefined]>([
-  ['an earlier version', undefined],
-  ['an unknown version', randomUUIDv7()],
-])('ignores the failure of %s, and returns applied: false', async (what, other) => {
-  const earlier = await store(what);
-  await store(what, second);
-  const before = await readRow(what);
+describe('a refresh', () => {
+  test('creates a new version and clears needs_reauth', async () => {
+    const version = await store('refreshed');
+    await report('refreshed', version);
 
-  expect(await report(what, other ?? earlier)).toMatchObject({
-    applied: false,
-    editorAuth: { auth: { type: 'SUBSCRIPTION' }, needsReauth: false, reauthReason: null },
+    const next = await refresh('refreshed', version);
+
+    expect(next).not.toBe(version);
+    expect(await read('refreshed')).toMatchObject({ version: next, ...second });
+    const { body } = await as('refreshed').rest.get('/editor/auth');
+    expect(body).toStrictEqual({ auth: { type: 'subscription' }, needs_reauth: false });
   });
-  expect(await readRow(what)).toEqual(before);
-});
 
-test('ignores a failure if no credential is stored', async () => {
-  const nothing = {
-    applied: false,
-    editorAuth: { auth: { type: 'NONE' }, needsReauth: false, reauthReason: null },
-  };
-  expect(await report('never', randomUUIDv7())).toMatchObject(nothing);
-  const version = await store('deleted');
-  await remove('deleted');
-  expect(await report('deleted', version)).toMatchObject(nothing);
-});
+  test('that is repeated returns the version that the first one created, and changes nothing', async () => {
+    const version = await store('again');
+    const next = await refresh('again', version);
+    await report('again', next);
+    const before = await readRow('again');
+    expect(await refresh('again', version)).toBe(next);
+    expect(await readRow('again')).toEqual(before);
+  });
 
-test('a refresh creates a new version and clears needs_reauth', async () => {
-  const version = await store('refreshed');
-  await report('refreshed', version);
+  test.each<[what: string, change: (user: string, refreshed: string) => Promise<unknown>]>([
+    ['refreshed again with the same tokens', (user, refreshed) => refresh(user, refreshed)],
+    ['stored by its user', (user) => store(user, second)],
+    ['deleted', remove],
+  ])('that is repeated returns CONFLICT after the credential was %s', async (user, change) => {
+    const version = await store(user);
+    await change(user, await refresh(user, version));
+    await expectConflict(user, version);
+  });
 
-  const next = await refresh('refreshed', version);
+  test('of a version that is not current returns CONFLICT and changes nothing, even with the current tokens', async () => {
+    const version = await store('stale');
+    await refresh('stale', version, third);
+    const before = await readRow('stale');
+    for (const other of [version, randomUUIDv7()]) await expectConflict('stale', other);
+    expect(await readRow('stale')).toEqual(before);
 
-  expect(next).not.toBe(version);
-  expect(await credential('refreshed')).toEqual({ version: next, ...second });
-  const { body } = await as('refreshed').rest.get('/editor/auth');
-  expect(body).toStrictEqual({ auth: { type: 'subscription' }, needs_reauth: false });
-});
+    const earlier = await store('same');
+    await store('same', second);
+    for (const other of [earlier, randomUUIDv7()]) await expectConflict('same', other);
+  });
 
-const third = { accessToken: 'third-access', refreshToken: 'third-refresh' };
+  test('one of several at once of a version is stored; the others return CONFLICT', async () => {
+    const version = await store('race');
+    const pairs = Array.from({ length: 8 }, (_, n) => ({ accessToken: `a-${n}`, refreshToken: `r-${n}` }));
+    const outcomes = await Promise.allSettled(pairs.map((pair) => refresh('race', version, pair)));
 
-test('returns CONFLICT for a refresh of a version that is not current, and changes nothing', async () => {
-  const version = await store('stale');
-  await refresh('stale', version, third);
-  const before = await readRow('stale');
-  await expectConflict('stale', version);
-  await expectConflict('stale', randomUUIDv7());
-  expect(await readRow('stale')).toEqual(before);
-});
-
-test('a repeated refresh returns the version that the first one created, and changes nothing', async () => {
-  const version = await store('again');
-  const next = await refresh('again', version);
-  await report('again', next);
-  const before = await readRow('again');
-  expect(await refresh('again', version)).toBe(next);
-  expect(await readRow('again')).toEqual(before);
-});
-
-test.each<[what: string, change: (user: string, refreshed: string) => Promise<unknown>]>([
-  ['refreshed again with the same tokens', (user, refreshed) => refresh(user, refreshed)],
-  ['stored by its user', (user) => store(user, second)],
-  ['deleted', (user) => remove(user)],
-])('returns CONFLICT for a repeated refresh after the credential was %s', async (user, change) => {
-  const version = await store(user);
-  await change(user, await refresh(user, version));
-  await expectConflict(user, version);
-});
-
-test('returns CONFLICT for the current tokens sent as a refresh of another version', async () => {
-  const version = await store('other');
-  await store('other', second);
-  await expectConflict('other', version);
-  await expectConflict('other', randomUUIDv7());
-});
-
-test('a refresh never restores a deleted credential', async () => {
-  const version = await store('deleted');
-  await remove('deleted');
-  await expectConflict('deleted', version);
-  await expectConflict('never-stored', version);
-  expect(await credential('deleted')).toBeNull();
-});
-
-test('a refresh from before the user was deleted does not replace the credential stored since', async () => {
-  const version = await store('back');
-  await deleteUser(gateway, 'back');
-  const next = await store('back', third);
-  expect(next).not.toBe(version);
-  await expectConflict('back', version);
-  expect(await credential('back')).toEqual({ version: next, ...third });
+    const winners = outcomes.flatMap((outcome, n) =>
+      outcome.status === 'fulfilled' ? [{ version: outcome.value, ...pairs[n] }] : [],
+    );
+    expect(winners).toHaveLength(1);
+    expect(await read('race')).toMatchObject(winners[0] ?? {});
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject(conflict('STALE_VERSION'));
+  });
 });
 
 type Step = 'store' | 'refresh' | 'remove' | 'deleteUser';
 
 test('versions never repeat over any sequence of changes, and only the current one is accepted', async () => {
   let runs = 0;
-  const steps = fc.array(fc.constantFrom<Step>('store', 'refresh', 'remove', 'deleteUser'), {
-    maxLength: 12,
-  });
+  const step = fc.constantFrom<Step>('store', 'refresh', 'remove', 'deleteUser');
   await fc.assert(
-    fc.asyncProperty(steps, async (sequence) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (sequence) => {
       const user = `sequence-${++runs}`;
       const versions: string[] = [];
       for (const [index, step] of sequence.entries()) {
@@ -183,74 +152,99 @@ test('versions never repeat over any sequence of changes, and only the current o
         else if (step === 'remove') await remove(user);
         else if (step === 'deleteUser') await deleteUser(gateway, user);
         else {
-          const current = (await credential(user))?.version;
+          const current = (await read(user))?.version;
           if (current !== undefined) versions.push(await refresh(user, current, pair));
         }
       }
-      const current = (await credential(user))?.version;
+      const current = (await read(user))?.version;
       expect(new Set(versions).size).toBe(versions.length);
       for (const version of versions) if (version !== current) await expectConflict(user, version);
+      expect((await read(user))?.version).toBe(current);
     }),
-    { numRuns: 15 },
+    { numRuns: 15, examples: [[['store', 'remove']], [['store', 'deleteUser', 'store']]] },
   );
 });
 
-test('stores exactly one of several concurrent refreshes of a version; the others return CONFLICT', async () => {
-  const version = await store('race');
-  const outcomes = await Promise.allSettled(
-    Array.from({ length: 8 }, (_, n) =>
-      refresh('race', version, { accessToken: `a-${n}`, refreshToken: `r-${n}` }),
-    ),
-  );
+describe('a claim', () => {
+  const expectSeconds = (until: string) => expect((Date.parse(until) - Date.now()) / 1000);
 
-  const winners = outcomes.flatMap((outcome, n) =>
-    outcome.status === 'fulfilled'
-      ? [{ version: outcome.value, accessToken: `a-${n}`, refreshToken: `r-${n}` }]
-      : [],
-  );
-  expect(winners).toEqual([await credential('race')]);
-  for (const outcome of outcomes)
-    if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject(conflict('STALE_VERSION'));
+  test('is granted for 60 s to one claim ID, which can extend it; others get its end', async () => {
+    const version = await store('claimed');
+    const { granted, claimedUntil } = await claim('claimed', version, 'mine');
+    expect(granted).toBe(true);
+    expectSeconds(claimedUntil).toBeGreaterThan(30);
+    expectSeconds(claimedUntil).toBeLessThanOrEqual(60.5);
+    expect(await claim('claimed', version, 'other')).toEqual({ granted: false, claimedUntil });
+
+    await gateway.database.sql(
+      `update editor_credential set claimed_until = now() + interval '1 s' where user_id = 'claimed'`,
+    );
+    const extended = await claim('claimed', version, 'mine');
+    expect(extended.granted).toBe(true);
+    expectSeconds(extended.claimedUntil).toBeGreaterThan(30);
+  });
+
+  test('of a version that is not current returns CONFLICT, even to the claim ID that holds the claim', async () => {
+    const version = await store('old');
+    await claim('old', version, 'mine');
+    await store('old');
+    for (const [other, value] of [
+      [version, version],
+      ['secret-access-token', '[redacted]'],
+    ] as const)
+      await expect(claim('old', other, 'mine')).rejects.toMatchObject({
+        ...conflict('STALE_VERSION'),
+        errors: [{ location: 'input.version', message: 'must be the current version', value }],
+      });
+  });
+
+  test('returns NOT_FOUND if no credential is stored', async () => {
+    const version = await store('gone');
+    await remove('gone');
+    for (const user of ['never', 'gone'])
+      await expect(claim(user, version, 'mine')).rejects.toMatchObject(refused('NOT_FOUND'));
+  });
 });
 
-test('writes an audit line with caller and user for every read of a credential, without the tokens', async () => {
-  await store('audited');
-  const reader = as(() => signToken({ sub: 'the-reader', scope: 'platform:credentials' }));
-  const auditLines = () =>
+describe('audit lines', () => {
+  const auditsOf = (user: string) =>
     gateway
       .logLines()
-      .filter((line) => line.includes('editor_credential.read') && line.includes('the-reader'));
+      .map((line) => JSON.parse(line))
+      .filter((line) => line.audit !== undefined && line.user === user)
+      .map(({ audit, by }) => `${audit} by ${by}`);
 
-  for (const userId of ['audited', 'not-stored', 'audited']) {
-    expect((await reader.graphql(READ, { userId })).errors).toEqual([]);
-  }
+  test('name caller and user for every read of a credential, without the tokens', async () => {
+    const reader = as(() => signToken({ sub: 'the-reader', scope: 'platform:credentials' }));
+    await as('audited').connectEditor(first);
+    for (const userId of ['audited', 'not-stored', 'audited']) await reader.run(READ, { userId });
 
-  expect(auditLines().map((line) => JSON.parse(line))).toMatchObject(
-    ['audited', 'not-stored', 'audited'].map((user) => ({ by: 'the-reader', user })),
-  );
-  expect(auditLines().join('\n')).not.toMatch(/first-access|first-refresh/);
-});
+    const reading = 'editor_credential.read by the-reader';
+    expect(auditsOf('audited').slice(1)).toEqual([reading, reading]);
+    expect(auditsOf('not-stored')).toEqual([reading]);
+    expect(gateway.logLines().join('\n')).not.toMatch(/first-access|first-refresh/);
+  });
 
-test('writes audit lines for changes of a credential and for deleting its user', async () => {
-  await refresh('changed', await store('changed'));
-  await remove('changed');
-  await store('changed');
-  await deleteUser(gateway, 'changed');
-  await deleteUser(gateway, 'changed');
-  const audits = gateway
-    .logLines()
-    .map((line) => JSON.parse(line))
-    .filter(
-      ({ audit, user }) => audit !== undefined && user === 'changed' && audit !== 'editor_credential.read',
-    )
-    .map(({ audit, by }) => ({ audit, by }));
-  expect(audits).toEqual([
-    { audit: 'editor_credential.stored', by: 'changed' },
-    { audit: 'editor_credential.refreshed', by: 'platform-service' },
-    { audit: 'editor_credential.deleted', by: 'changed' },
-    { audit: 'editor_credential.stored', by: 'changed' },
-    { audit: 'editor_credential.deleted', by: 'platform-service' },
-    { audit: 'user.deleted', by: 'platform-service' },
-    { audit: 'user.deleted', by: 'platform-service' },
-  ]);
+  test('name who changed a credential, deleted its user, or was granted a claim', async () => {
+    const version = await store('changed');
+    await claim('changed', version, 'my-claim');
+    await claim('changed', version, 'other');
+    await refresh('changed', version);
+    await remove('changed');
+    await store('changed');
+    for (const _ of ['once', 'again']) await deleteUser(gateway, 'changed');
+
+    const audits = auditsOf('changed').filter((audit) => !audit.startsWith('editor_credential.read'));
+    expect(audits).toEqual([
+      'editor_credential.stored by changed',
+      'editor_credential.claimed by platform-service',
+      'editor_credential.refreshed by platform-service',
+      'editor_credential.deleted by changed',
+      'editor_credential.stored by changed',
+      'editor_credential.deleted by platform-service',
+      'user.deleted by platform-service',
+      'user.deleted by platform-service',
+    ]);
+    expect(gateway.logLines().join('\n')).not.toContain('my-claim');
+  });
 });

@@ -1,32 +1,45 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { conflict } from '../support/as.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type TestGateway, useGateway } from '../support/gateway.ts';
 import { platform } from '../support/tokens.ts';
-import { type Pair, type Provider, startProvider } from './provider.ts';
 
+const settings = {
+  ENCRYPTION_KEYS: `key:${randomBytes(32).toString('base64')}`,
+  // Prevents failures on a busy machine: few connections to open, and a long timeout.
+  DATABASE_POOL_SIZE: '3',
+  DATABASE_TIMEOUT_MS: '60000',
+};
 /** Three gateways on one database with one encryption key. */
-const gateways: TestGateway[] = [];
-let gateway: TestGateway;
-let provider: Provider;
-beforeAll(async () => {
-  const settings = {
-    ENCRYPTION_KEYS: `key:${randomBytes(32).toString('base64')}`,
-    // Prevents failures on a busy machine: few connections to open, and a long timeout.
-    DATABASE_POOL_SIZE: '3',
-    DATABASE_TIMEOUT_MS: '60000',
+const gateway = useGateway(settings);
+const gateways = [gateway, useGateway(settings, gateway), useGateway(settings, gateway)];
+
+type Pair = { accessToken: string; refreshToken: string };
+
+/** An authorization server whose refresh tokens can be used once. */
+function createProvider() {
+  const unused = new Set<string>();
+  const outcomes: ('refreshed' | 'refused')[] = [];
+  const issue = (): Pair => {
+    const pair = { accessToken: `access-${randomUUID()}`, refreshToken: `refresh-${randomUUID()}` };
+    unused.add(pair.refreshToken);
+    return pair;
   };
-  gateway = await startTestGateway(settings);
-  const startAnother = () => startTestGateway(settings, gateway.database);
-  gateways.push(gateway, await startAnother(), await startAnother());
-});
-beforeEach(async () => {
-  provider = await startProvider();
-  return () => provider.close();
-});
-afterAll(async () => {
-  for (const one of gateways.toReversed()) await one.close();
-});
+  return {
+    /** The outcome of every exchange of a test. */
+    outcomes,
+    /** Issues the first pair of tokens of a subscription. */
+    issue,
+    /** Refreshes a pair; undefined if the refresh token was used before. */
+    async exchange(refreshToken: string): Promise<Pair | undefined> {
+      const isGood = unused.delete(refreshToken);
+      outcomes.push(isGood ? 'refreshed' : 'refused');
+      return isGood ? issue() : undefined;
+    },
+  };
+}
+const provider = createProvider();
+beforeEach(() => void provider.outcomes.splice(0));
 
 type Credential = Pair & { version: string; needsReauth: boolean };
 
@@ -82,7 +95,7 @@ test('20 concurrent callers on 3 gateways refresh a credential with one request 
   for (const calls of [1, 2]) {
     const renewed = await renewTogether('shared', expired);
 
-    expect(provider.replies).toEqual(Array(calls).fill(200));
+    expect(provider.outcomes).toEqual(Array(calls).fill('refreshed'));
     const stored = await read(gateway, 'shared');
     expect(stored).toMatchObject({ needsReauth: false });
     expect(stored.version).not.toBe(expired.version);
@@ -101,7 +114,7 @@ test('if a caller crashed after its claim, another one refreshes after the claim
 
   const renewed = await renewTogether('crashed', expired);
 
-  expect(provider.replies).toEqual([200]);
+  expect(provider.outcomes).toEqual(['refreshed']);
   for (const { version } of renewed) expect(version).not.toBe(expired.version);
 });
 
@@ -112,6 +125,6 @@ test('a refresh token that was already used is sent once, and all callers see ne
 
   const renewed = await renewTogether('used', expired);
 
-  expect(provider.replies).toEqual([200, 400]);
+  expect(provider.outcomes).toEqual(['refreshed', 'refused']);
   expect(renewed).toEqual(Array(20).fill({ ...expired, needsReauth: true }));
 });
