@@ -50,6 +50,8 @@ const Section = z.strictObject({
 });
 const Actions = z.strictObject({ type: z.literal('actions'), elements: z.array(Button).min(1).max(25) });
 
+const unique = (ids: readonly string[]) => new Set(ids).size === ids.length;
+
 export const ModalShape = z.strictObject({
   type: z.literal('modal'),
   title: text(24),
@@ -59,34 +61,29 @@ export const ModalShape = z.strictObject({
   blocks: z
     .array(z.union([Section, Input]))
     .min(1)
-    .max(100),
+    .max(100)
+    .refine(
+      (blocks) => unique(blocks.flatMap((block) => (block.type === 'input' ? block.block_id : []))),
+      'A block_id is repeated.',
+    ),
 });
 export type Modal = z.output<typeof ModalShape>;
 
-const Message = z.array(z.union([Section, Actions]));
-
-/** Returns what is wrong with the blocks of a message. */
-export function findBlocksProblem(blocks: readonly object[], max: number): string | undefined {
-  const { data, error } = Message.max(max).safeParse(blocks);
-  if (error) return z.prettifyError(error);
-  const actions = data.flatMap((block) =>
-    block.type === 'actions' ? block.elements.map(({ action_id }) => action_id) : [],
+/** The blocks of a message. */
+export const MessageShape = z
+  .array(z.union([Section, Actions]))
+  .max(50)
+  .refine(
+    (blocks) => unique(findButtons(blocks).map(({ action_id }) => action_id)),
+    'An action_id is repeated.',
   );
-  return new Set(actions).size === actions.length ? undefined : 'An action_id is repeated.';
-}
 
-/** Returns what is wrong with a modal. */
-export function findModalProblem(view: unknown): string | undefined {
-  const { data, error } = ModalShape.safeParse(view);
-  if (error) return z.prettifyError(error);
-  const ids = data.blocks.flatMap((block) => (block.type === 'input' ? [block.block_id] : []));
-  return new Set(ids).size === ids.length ? undefined : 'A block_id is repeated.';
+function findButtons(blocks: readonly (z.output<typeof Section> | z.output<typeof Actions>)[]) {
+  return blocks.flatMap((block) => (block.type === 'actions' ? block.elements : []));
 }
 
 /** Lists the buttons of a message. */
-export function listButtons(blocks: readonly object[]): z.output<typeof Button>[] {
-  return Message.parse(blocks).flatMap((block) => (block.type === 'actions' ? block.elements : []));
-}
+export const listButtons = (blocks: readonly object[]) => findButtons(MessageShape.parse(blocks));
 
 /** Lists the texts of sections, as they are shown. */
 export function listTexts(blocks: readonly object[]): string[] {

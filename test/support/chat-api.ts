@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { findBlocksProblem, findModalProblem, type Modal, ModalShape } from './block-kit.ts';
+import { MessageShape, type Modal, ModalShape } from './block-kit.ts';
 import { startServer } from './servers.ts';
 
 const Parameters = z.looseObject({
@@ -25,7 +25,7 @@ type ChatCall = {
   parameters: z.output<typeof Parameters>;
 };
 
-/** A posted message, and the texts that replaced its text. */
+/** A posted message, the texts that replaced its text, and its blocks as they are now. */
 export type ChatMessage = {
   memberId: string;
   channel: string;
@@ -33,7 +33,6 @@ export type ChatMessage = {
   text: string;
   metadata: object | undefined;
   updates: string[];
-  /** Those of the message as it is now. */
   blocks: object[];
 };
 
@@ -105,9 +104,9 @@ export async function startChatApi(port = 0) {
       const age = performance.now() - (triggers.get(trigger_id) ?? Number.NEGATIVE_INFINITY);
       if (!triggers.delete(trigger_id)) return refuse('exchanged_trigger_id');
       if (age > TRIGGER_MS) return refuse('expired_trigger_id');
-      const problem = findModalProblem(view);
-      if (problem !== undefined) return refuse('invalid_arguments', { problem });
-      modals.push(ModalShape.parse(view));
+      const { data, error } = ModalShape.safeParse(view);
+      if (error) return refuse('invalid_arguments', { problem: z.prettifyError(error) });
+      modals.push(data);
       return { ok: true, view };
     },
     'chat.update'({ channel, ts, text = '', blocks = [] }) {
@@ -119,8 +118,8 @@ export async function startChatApi(port = 0) {
     },
     'chat.postMessage'({ channel: memberId = '', text = '', metadata, blocks = [] }) {
       if (text === '') return refuse('no_text');
-      const problem = findBlocksProblem(blocks, 50);
-      if (problem !== undefined) return refuse('invalid_blocks', { problem });
+      const { error } = MessageShape.safeParse(blocks);
+      if (error) return refuse('invalid_blocks', { problem: z.prettifyError(error) });
       // Slack dates messages by its clock, and their timestamps are unique.
       const ts = `${Math.floor(Date.now() / 1000)}.${String(messages.length).padStart(6, '0')}`;
       const channel = `D${memberId}`;
@@ -136,15 +135,12 @@ export async function startChatApi(port = 0) {
       .reverse();
     const start = Number(cursor || 0);
     const next = start + PAGE_LENGTH;
-    const isShown = include_all_metadata === 'true';
     return {
       ok: true,
-      messages: newest.slice(start, next).map(({ ts, text, metadata }) => ({
-        type: 'message',
-        ts,
-        text,
-        ...(isShown && metadata && { metadata }),
-      })),
+      messages: newest.slice(start, next).map(({ ts, text, metadata }) => {
+        const shown = include_all_metadata === 'true' && metadata && { metadata };
+        return { type: 'message', ts, text, ...shown };
+      }),
       response_metadata: { next_cursor: next < newest.length ? String(next) : '' },
     };
   }

@@ -17,20 +17,15 @@ const time = {
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
 };
-const timeOrNull = { anyOf: [time, { type: 'null' }] };
-
-function strict(required: Record<string, object>, optional: Record<string, object> = {}) {
-  return {
-    type: 'object',
-    properties: { ...required, ...optional },
-    required: Object.keys(required),
-    additionalProperties: false,
-  };
-}
-
-function list(items: object) {
-  return { type: 'array', items };
-}
+const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
+const list = (items: object) => ({ type: 'array', items });
+const timeOrNull = orNull(time);
+const strict = (required: Record<string, object>, optional: Record<string, object> = {}) => ({
+  type: 'object',
+  properties: { ...required, ...optional },
+  required: Object.keys(required),
+  additionalProperties: false,
+});
 
 const option = strict({ label: text }, { description: text, preview: text });
 const question = strict(
@@ -54,8 +49,8 @@ const resultPayload = strict(
 );
 const task = strict({ id, project_id: id, workspace_id: textOrNull }, { name: text });
 
-function notificationSchema(kind: string, payload: object) {
-  return strict(
+const notificationOf = (kind: string, payload: object) =>
+  strict(
     {
       id,
       kind: { const: kind },
@@ -74,14 +69,13 @@ function notificationSchema(kind: string, payload: object) {
     },
     { project_name: text },
   );
-}
 
 const notification = {
   oneOf: [
-    notificationSchema('plan_requested', planPayload),
-    notificationSchema('question_requested', questionPayload),
-    notificationSchema('task_failed', resultPayload),
-    notificationSchema('task_response_ready', resultPayload),
+    notificationOf('plan_requested', planPayload),
+    notificationOf('question_requested', questionPayload),
+    notificationOf('task_failed', resultPayload),
+    notificationOf('task_response_ready', resultPayload),
   ],
 };
 
@@ -122,43 +116,31 @@ const workspace = {
   ],
 };
 
+const auth = strict({ type: { enum: ['none', 'subscription'] } });
+const reauthReasons = ['token_expired', 'token_revoked', 'refresh_failed', 'credential_unreadable'];
 const editorAuth = {
   oneOf: [
-    strict({ auth: strict({ type: { enum: ['none', 'subscription'] } }), needs_reauth: { const: false } }),
-    strict({
-      auth: strict({ type: { enum: ['none', 'subscription'] } }),
-      needs_reauth: { const: true },
-      reauth_reason: { enum: ['token_expired', 'token_revoked', 'refresh_failed', 'credential_unreadable'] },
-    }),
+    strict({ auth, needs_reauth: { const: false } }),
+    strict({ auth, needs_reauth: { const: true }, reauth_reason: { enum: reauthReasons } }),
   ],
 };
 
-const errorItem = strict({ location: text, message: text, value: {} });
-
-function errorSchema(code: string) {
-  return strict({ error: { type: 'string', minLength: 1 }, code: { const: code }, errors: list(errorItem) });
-}
+const error = { type: 'string', minLength: 1 };
+const items = list(strict({ location: text, message: text, value: {} }));
 
 /** Every error body that the specification allows. The contract narrows it further. */
-export const errorResponse = strict(
-  { error: { type: 'string', minLength: 1 } },
-  { code: text, errors: list(errorItem) },
-);
+export const errorResponse = strict({ error }, { code: text, errors: items });
 
+const errorOf = (code: string) => strict({ error, code: { const: code }, errors: items });
 const errors: Record<number, object> = {
-  400: errorSchema('bad_request'),
-  401: errorSchema('unauthenticated'),
-  403: {
-    oneOf: [
-      errorSchema('forbidden'),
-      strict({ error: { type: 'string', minLength: 1 }, code: { const: 'org_membership_required' } }),
-    ],
-  },
-  404: errorSchema('not_found'),
-  409: errorSchema('conflict'),
-  422: errorSchema('validation_failed'),
-  429: errorSchema('rate_limited'),
-  500: errorSchema('internal_error'),
+  400: errorOf('bad_request'),
+  401: errorOf('unauthenticated'),
+  403: { oneOf: [errorOf('forbidden'), strict({ error, code: { const: 'org_membership_required' } })] },
+  404: errorOf('not_found'),
+  409: errorOf('conflict'),
+  422: errorOf('validation_failed'),
+  429: errorOf('rate_limited'),
+  500: errorOf('internal_error'),
 };
 
 const integers = list(integer);
@@ -175,7 +157,6 @@ const answer = strict(
 
 const state = { enum: ['open', 'answered', 'expired', 'withdrawn'] };
 const receipt = strict({ outcome: { enum: ['accepted', 'refused'] }, message: textOrNull, at: time });
-const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
 const request = strict({
   state,
   expires_at: timeOrNull,
@@ -185,36 +166,38 @@ const request = strict({
 });
 const requests = list(strict({ notification, request }));
 
-/** The successful reply of every operation by method and path. */
-const successes: [method: string, path: RegExp, status: number, body: object | null][] = [
-  ['POST', /^\/user\/notifications\/[^/]+\/dismiss$/, 200, strict({ notification })],
-  ['GET', /^\/user\/notifications$/, 200, strict({ notifications: list(notification) })],
-  ['GET', /^\/user\/notifications\/[^/]+$/, 200, strict({ notification, request: orNull(request) })],
-  ['GET', /^\/user\/requests$/, 200, strict({ requests })],
-  ['GET', /^\/user\/notification-counts$/, 200, counts],
-  [
-    'POST',
-    /^\/user\/notifications\/dismiss$/,
-    200,
-    strict({ dismissed_count: integer, notifications: list(notification), undo_token: textOrNull }),
-  ],
-  ['POST', /^\/user\/notifications\/[^/]+\/restore$/, 200, strict({ notification })],
-  [
-    'POST',
-    /^\/user\/notifications\/restore$/,
-    200,
-    strict({ restored_count: integer, notifications: list(notification) }),
-  ],
-  ['POST', /^\/user\/notifications\/[^/]+\/answer$/, 200, strict({ answer })],
-  ['GET', /^(\/user\/(notifications|requests)|(\/user)?\/workspaces)$/, 304, null],
-  ['PUT', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
-  ['PATCH', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
-  ['GET', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(preference) })],
-  ['PUT', /^\/editor\/auth\/subscription$/, 200, editorAuth],
-  ['GET', /^\/editor\/auth$/, 200, editorAuth],
-  ['DELETE', /^\/editor\/auth$/, 204, null],
-  ['GET', /^(\/user)?\/workspaces$/, 200, strict({ workspaces: list(workspace) })],
-];
+const stored = strict({ preferences: list(storedPreference) });
+const workspaces = strict({ workspaces: list(workspace) });
+
+/** The body of the reply with status 200 to every operation. */
+const successes: Readonly<Record<string, object>> = {
+  'POST /user/notifications/{id}/dismiss': strict({ notification }),
+  'GET /user/notifications': strict({ notifications: list(notification) }),
+  'GET /user/notifications/{id}': strict({ notification, request: orNull(request) }),
+  'GET /user/requests': strict({ requests }),
+  'GET /user/notification-counts': counts,
+  'POST /user/notifications/dismiss': strict({
+    dismissed_count: integer,
+    notifications: list(notification),
+    undo_token: textOrNull,
+  }),
+  'POST /user/notifications/{id}/restore': strict({ notification }),
+  'POST /user/notifications/restore': strict({
+    restored_count: integer,
+    notifications: list(notification),
+  }),
+  'POST /user/notifications/{id}/answer': strict({ answer }),
+  'PUT /user/notification-preferences': stored,
+  'PATCH /user/notification-preferences': stored,
+  'GET /user/notification-preferences': strict({ preferences: list(preference) }),
+  'PUT /editor/auth/subscription': editorAuth,
+  'GET /editor/auth': editorAuth,
+  'GET /workspaces': workspaces,
+  'GET /user/workspaces': workspaces,
+};
+
+/** The lists that reply with 304 to `If-None-Match`. */
+const CONDITIONAL = /^GET (\/user\/(notifications|requests)|(\/user)?\/workspaces)$/;
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, allowUnionTypes: true });
 formats.default(ajv);
@@ -251,9 +234,11 @@ export function checkAgainstSpecification(
   throw new Error(`${added.join('')}${ajv.errorsText(failures)}: ${what}`);
 }
 
+/** Returns the schema of a reply's body; null if it has none, undefined if there is no such reply. */
 function findSchema(method: string, path: string, status: number): object | null | undefined {
-  const success = successes.find(
-    ([verb, pattern, code]) => verb === method && code === status && pattern.test(path),
-  );
-  return success === undefined ? errors[status] : success[3];
+  const operation = `${method} ${path}`;
+  if (status === 304 && CONDITIONAL.test(operation)) return null;
+  if (status === 204 && operation === 'DELETE /editor/auth') return null;
+  if (status !== 200) return errors[status];
+  return successes[operation] ?? successes[operation.replace(/(?<=\/notifications\/)[^/]+/, '{id}')];
 }
