@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { cp, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { findUnprivilegedAccount, isRoot } from '../../dev/postgres/account.ts';
 import { attachEmbeddedPostgres, startEmbeddedPostgres } from '../../dev/postgres/embedded-postgres.ts';
 import {
@@ -13,8 +13,14 @@ import {
   startProgram,
 } from '../../dev/postgres/programs.ts';
 import type { DatabaseServer } from '../../src/database/database-server.ts';
-import { OperatorError } from '../../src/errors/failure.ts';
+import { createAs } from '../support/as.ts';
+import { existingDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { copyCluster, makeFolder } from '../support/folder.ts';
+import { createInbox } from '../support/inbox.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
+import { publish } from '../support/records.ts';
+import { jwks } from '../support/tokens.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
@@ -54,17 +60,6 @@ test('keeps data across a stop with connected clients and a restart', async () =
   expect(await query(second.url, 'select answer from kept')).toEqual([{ answer: 42 }]);
 });
 
-test('fails to start if another process runs on the same data directory, naming it', async () => {
-  const dataDir = await useSharedDirectory();
-  await startOwnerProcess(dataDir);
-  const refusal = await start(dataDir).catch((error: unknown) => error);
-  expect(refusal).toBeInstanceOf(OperatorError);
-  expect(String(refusal)).toMatch(
-    `A gateway or command is already using the data directory ${dataDir} (PostgreSQL process ${await readPostmasterPid(dataDir)})`,
-  );
-  expect(String(refusal)).toContain('or set DATA_DIR to another directory, or set DATABASE_URL');
-});
-
 test('starts exactly one of two simultaneous first starts; the other reports the running gateway', async () => {
   const dataDir = await createDataDirectory();
   const results = await Promise.allSettled([start(dataDir), start(dataDir)]);
@@ -87,23 +82,6 @@ test('does not own a server that stops while it waits for the lock, but starts i
   const successor = await starting;
   expect(await readPostmasterPid(dataDir)).not.toBe(stopped);
   expect(await query(successor.url, 'select 1 as up')).toEqual([{ up: 1 }]);
-});
-
-test("a command attaches to a gateway's server and leaves it running", async () => {
-  const dataDir = await useSharedDirectory();
-  const owner = await start(dataDir);
-  const command = await attach(dataDir);
-  expect(command.url).toBe(owner.url);
-  await command.stop();
-  expect(await query(owner.url, 'select 1 as up')).toEqual([{ up: 1 }]);
-});
-
-test('a command without a gateway starts the server and stops it at the end', async () => {
-  const dataDir = await useSharedDirectory();
-  const command = await attach(dataDir);
-  expect(await query(command.url, 'select 1 as up')).toEqual([{ up: 1 }]);
-  await command.stop();
-  await expect(query(command.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
 test('stops the server of a killed gateway, and starts it again', async () => {
@@ -134,15 +112,6 @@ test('a gateway remains the owner of its server after its connection broke', asy
   expect(await query(owner.url, 'select 1 as up')).toEqual([{ up: 1 }]);
   await owner.stop();
   await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-});
-
-test('a gateway can stop after its server died', async () => {
-  const dataDir = await useSharedDirectory();
-  const owner = await start(dataDir);
-  process.kill(await readPostmasterPid(dataDir), 'SIGKILL');
-  await owner.stop();
-  const next = await start(dataDir);
-  expect(await query(next.url, 'select 1 as up')).toEqual([{ up: 1 }]);
 });
 
 test('ignores a stale lock file whose process ID belongs to another process', async () => {
@@ -182,20 +151,6 @@ test('only the owner can read the files with the password and the port', async (
   }
   expect(await readMode(join(dataDir, 'postgresql/cluster'))).toBe(0o700);
   expect(await readdir(join(dataDir, 'postgresql'))).toEqual(['cluster', 'password']);
-});
-
-test("rejects a cluster of another PostgreSQL version, with its path and PostgreSQL's error", async () => {
-  const dataDir = await useSharedDirectory();
-  await (await start(dataDir)).stop();
-  const directory = join(dataDir, 'postgresql/cluster');
-  const versionFile = join(directory, 'PG_VERSION');
-  const version = await readFile(versionFile, 'utf8');
-  cleanUps.push(() => writeFile(versionFile, version));
-  await writeFile(versionFile, '12\n');
-  const refusal = await start(dataDir).catch((error: unknown) => error);
-  expect(refusal).toBeInstanceOf(OperatorError);
-  expect(String(refusal)).toContain(directory);
-  expect(String(refusal)).toContain('database files are incompatible with server');
 });
 
 if (isRoot()) {
@@ -240,6 +195,78 @@ if (isRoot()) {
     expect(await preparePrograms(installed, undefined)).toEqual(installed);
   });
 }
+
+describe('a gateway whose PostgreSQL exits', () => {
+  let dataDir: string;
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    dataDir = await createDataDirectory(0o755, lastCleanUps);
+    await copyCluster(dataDir);
+    gateway = await startGatewayProcess({
+      DATA_DIR: dataDir,
+      DATABASE_TIMEOUT_MS: '1000',
+      AUTH_JWKS: JSON.stringify(jwks),
+      RATE_LIMIT_READS_PER_MINUTE: '0',
+      GRAPHIQL: 'false',
+      LOG_LEVEL: 'silent',
+    });
+  });
+  afterAll(() => gateway.stop());
+
+  const kill = (signal: NodeJS.Signals = 'SIGKILL') =>
+    // The file can be that of a server which was just replaced.
+    eventually(async () => process.kill(await readPostmasterPid(dataDir), signal));
+  const readiness = async () => (await fetch(`${gateway.address}/readyz`)).status;
+  const isReady = () => eventually(async () => expect(await readiness()).toBe(200));
+
+  /** Lists notifications, in far less time than clients wait. */
+  async function list(user: string) {
+    const started = performance.now();
+    const { status, body } = await createAs(gateway)(user).rest.get('/user/notifications');
+    expect(performance.now() - started).toBeLessThan(5000);
+    return { status, ids: body.notifications?.map(({ id }: { id: string }) => id) };
+  }
+
+  test.each(['SIGKILL', 'SIGINT'] as const)(
+    'restarts it after %s, without losing committed data or missing a live event',
+    async (signal) => {
+      const user = `user of ${signal}`;
+      const inbox = createInbox(user);
+      await inbox.subscribe(gateway);
+      const { id } = await publish(gateway, user);
+      await kill(signal);
+      const replies = await eventually(async () => {
+        expect(await readiness()).toBe(503);
+        return Promise.all([list(user), list(user)]);
+      });
+      for (const { status } of replies) expect([200, 500]).toContain(status);
+      await eventually(async () => expect(await list(user)).toMatchObject({ status: 200 }));
+      expect((await list(user)).ids).toContain(id);
+      await isReady();
+      await publish(gateway, user);
+      await inbox.expectToConverge(existingDatabase((await attach(dataDir)).url));
+      inbox.unsubscribe();
+    },
+  );
+
+  test('restarts it as often as it exits', { timeout: 60_000 }, async () => {
+    const countRestarts = () =>
+      gateway.stdout().match(/PostgreSQL exited unexpectedly and was restarted\./g)?.length ?? 0;
+    for (const count of [1, 2, 3].map((more) => countRestarts() + more)) {
+      await kill();
+      await eventually(() => expect(countRestarts()).toBe(count));
+      await isReady();
+    }
+  });
+
+  test('exits with the reason if it cannot be restarted', async () => {
+    await writeFile(join(dataDir, 'postgresql/cluster/PG_VERSION'), '12\n');
+    await kill();
+    const { status, stderr } = await gateway.ended;
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^PostgreSQL could not start on \/.*[\s\S]*incompatible with server/);
+  });
+});
 
 async function runAll(actions: (() => Promise<unknown>)[]): Promise<void> {
   for (const action of actions.splice(0).reverse()) await action();
