@@ -2,24 +2,16 @@ import type { EntityProperty } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { SecretType } from '../../src/database/columns.ts';
-import { getKysely, openDatabase } from '../../src/database/database.ts';
-import { userTransaction } from '../../src/database/transaction.ts';
+import { openDatabase } from '../../src/database/database.ts';
 import { entities, revisionedEntities } from '../../src/entities.ts';
-import { NotificationPreference } from '../../src/notifications/preferences/preference.entity.ts';
-import { UserRevision } from '../../src/revisions/revisions.entity.ts';
 import { Secret } from '../../src/values/secret.ts';
-import type { Time } from '../../src/values/time.ts';
-import { openTestDatabase, waitingSessions } from '../support/database.ts';
-import { eventually } from '../support/eventually.ts';
-import { startProxy } from '../support/proxy.ts';
+import { openTestDatabase } from '../support/database.ts';
 
-const { database, opened, locker, close } = await openTestDatabase(6);
+const { database, opened, close } = await openTestDatabase(6);
 afterAll(close);
 
 const TOKEN = 'SECRET-token-0123456789';
 const UUID = '5f0c2f0e-0000-4000-8000-000000000001';
-const time: Time = '2026-05-04T10:00:00.340Z';
-const times = { createdAt: time, updatedAt: time };
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -128,93 +120,5 @@ test.each(revisionedEntities.map(({ meta }) => meta.className))(
     await refused(async (em) => Object.assign((await em.find(Entity, {}))[0], record(props, 1)));
     await refused(async (em) => em.remove((await em.find(Entity, {}))[0]));
     expect(await count()).toBe(before);
-  },
-);
-
-test('`userTransaction` serializes changes of a user, stores the entities, and creates the revision', async () => {
-  const store = () =>
-    userTransaction(opened.fork(), ['serialized'], async (em) => {
-      const isLater = (await em.count(NotificationPreference, { userId: 'serialized' })) > 0;
-      em.create(NotificationPreference, {
-        userId: 'serialized',
-        notificationKind: isLater ? 'task_failed' : 'task_response_ready',
-        emailEnabled: true,
-        pushEnabled: true,
-        chatDmEnabled: true,
-        ...times,
-      });
-    });
-  await Promise.all([store(), store()]);
-  expect(await opened.fork().count(NotificationPreference, { userId: 'serialized' })).toBe(2);
-  expect(await opened.fork().count(UserRevision, { userId: 'serialized' })).toBe(1);
-});
-
-test('`userTransaction` locks users in the order of their IDs, and runs `work` only with all locks', async () => {
-  await locker.query('begin');
-  await locker.query(`insert into user_revision (user_id) values ('lock-b')`);
-  let hasStarted = false;
-  const users = ['lock-c', 'lock-b', 'lock-a', 'lock-b'];
-  const waiting = userTransaction(opened.fork(), users, async () => {
-    hasStarted = true;
-  });
-  await eventually(async () => expect(await waitingSessions(database)).toBe(1));
-  expect(hasStarted).toBe(false);
-  const isLocked = async (user: string) => {
-    await locker.query(`savepoint probe; set local lock_timeout = '50ms'`);
-    const inserting = locker.query('insert into user_revision (user_id) values ($1)', [user]);
-    const [{ status }] = await Promise.allSettled([inserting]);
-    await locker.query('rollback to probe');
-    return status === 'rejected';
-  };
-  expect([await isLocked('lock-a'), await isLocked('lock-c')]).toEqual([true, false]);
-  await locker.query('rollback');
-  await waiting;
-  expect(hasStarted).toBe(true);
-});
-
-test('`userTransaction` stores nothing if `work` rejects', async () => {
-  const work = userTransaction(opened.fork(), ['failing'], async (em) => {
-    await getKysely(em)
-      .insertInto('Contact')
-      .values({ userId: 'failing', ...times })
-      .execute();
-    throw new Error('no');
-  });
-  await expect(work).rejects.toThrow('no');
-  expect(await database.sql(`select from contact where user_id = 'failing'`)).toEqual([]);
-  expect(await database.sql(`select from user_revision where user_id = 'failing'`)).toEqual([]);
-});
-
-test.each([
-  ['begin', 'refuse'],
-  ['begin', 'stall'],
-  ['rollback', 'refuse'],
-  ['rollback', 'stall'],
-] as const)(
-  'a transaction whose connection is lost before %s (%s) returns it to the pool',
-  async (at, state) => {
-    const behindProxy = new URL(database.url);
-    const proxy = await startProxy(Number(behindProxy.port));
-    behindProxy.port = String(proxy.port);
-    const single = await openDatabase({ url: behindProxy.href, poolSize: 1, timeoutMs: 300 });
-    const count = () => single.fork().transactional((em) => em.count(UserRevision));
-    onTestFinished(async () => {
-      await single.close();
-      await proxy.close();
-    });
-    await count();
-    if (at === 'begin') {
-      await proxy.setState(state);
-      await expect(count()).rejects.toThrow();
-    } else {
-      const work = single.fork().transactional(async () => {
-        await proxy.setState(state);
-        throw new Error('no');
-      });
-      await expect(work).rejects.toThrow('no');
-    }
-    await proxy.setState('open');
-    await eventually(async () => expect(await count()).toBeGreaterThan(0));
-    expect(single.pools().find(({ name }) => name === 'main')).toMatchObject({ used: 0, pending: 0 });
   },
 );
