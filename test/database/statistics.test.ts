@@ -53,16 +53,13 @@ const encryptionKey = (id: string, key = randomBytes(32)) => ({
   ENCRYPTION_KEYS: `${id}:${key.toString('base64')}`,
 });
 
-test('without records, returns zero for every credential state and empty lists otherwise', async () => {
-  const gateway = await start();
-  await updateStatistics(gateway.database);
-  expect(await read(gateway)).toMatchObject({ notifications: [], workspaces: [] });
-  expect(await readCredentials(gateway)).toEqual(credentials(0, 0, 0));
-});
-
 test('counts notifications by kind and status, workspaces by status and credentials by state, over all users', async () => {
   const gateway = await start();
   const { as, database } = gateway;
+  await updateStatistics(database);
+  expect(await read(gateway)).toMatchObject({ notifications: [], workspaces: [] });
+  expect(await readCredentials(gateway)).toEqual(credentials(0, 0, 0));
+
   await publish(gateway, 'a', 'plan_requested');
   await publish(gateway, 'b', 'plan_requested');
   await publish(gateway, 'b', 'question_requested', { task: { id: 't', projectId: 'p' } });
@@ -90,11 +87,6 @@ test('counts notifications by kind and status, workspaces by status and credenti
     ],
   });
   expect(await readCredentials(gateway)).toEqual(credentials(2, 1, 0));
-
-  const other = await start(encryptionKey('other'), database);
-  await connectEditor(other, 'e');
-  await updateStatistics(database);
-  expect(await readCredentials(other)).toEqual(credentials(1, 0, 3));
 });
 
 test('is null until all records were counted once, which a gateway does when it starts', async () => {
@@ -148,7 +140,6 @@ test('after a rotation of keys, credentials are unreadable to gateways without t
 });
 
 test.each([
-  [0, 300_000],
   [2000, 298_000],
   [30_000, 270_000],
   [40_000, 360_000],
