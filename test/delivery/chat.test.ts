@@ -8,7 +8,7 @@ import { Secret } from '../../src/values/secret.ts';
 import { toLine } from '../../src/values/text.ts';
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
 import { type ChatAnswer, type ChatApi, startChatApi } from '../support/chat-api.ts';
-import { formatOutcome, message } from './message.ts';
+import { formatOutcome, message } from './providers.ts';
 
 const NOW = Date.parse('2026-05-04T10:00:00.000Z');
 const never = new AbortController().signal;
@@ -17,29 +17,30 @@ describe('the text of a message', () => {
   const title = '*Add a login page*';
   const end = ['', 'Login · web-shop', '<https://app.example.com/inbox/n-1|Open>'];
 
-  test('contains title, request, details, task, project and a link', () => {
-    const lines = [title, 'A plan needs your approval.', '', '1. Add a form', '2. Test it', ...end];
-    expect(formatMessage(message)).toBe(lines.join('\n'));
-  });
+  const bare = { ...message, title: '', details: null, taskName: null, projectName: null, url: null };
 
-  test('omits what the notification does not have', () => {
-    const bare = { ...message, title: '', details: null, taskName: null, projectName: null, url: null };
-
-    expect(formatMessage(bare)).toBe('A plan needs your approval.');
-    const withProject = 'A plan needs your approval.\n\nweb-shop';
-    expect(formatMessage({ ...bare, projectName: 'web-shop' })).toBe(withProject);
-  });
-
-  test('keeps the title and the link, but not the details, when the notification is settled', () => {
-    const lines = [title, 'Done: this no longer needs your attention.', ...end];
-    expect(formatSettledMessage(message)).toBe(lines.join('\n'));
-  });
+  test.each<[what: string, text: string, lines: string[]]>([
+    [
+      'has title, request, details, task, project and a link',
+      formatMessage(message),
+      [title, 'A plan needs your approval.', '', '1. Add a form', '2. Test it', ...end],
+    ],
+    ['omits what the notification does not have', formatMessage(bare), ['A plan needs your approval.']],
+    [
+      'may have a project only',
+      formatMessage({ ...bare, projectName: 'web-shop' }),
+      ['A plan needs your approval.', '', 'web-shop'],
+    ],
+    [
+      'keeps title and link, but not the details, of a notification that is settled',
+      formatSettledMessage(message),
+      [title, 'Done: this no longer needs your attention.', ...end],
+    ],
+  ])('%s', (_what, text, lines) => expect(text).toBe(lines.join('\n')));
 
   test.each([
     ['a mention of everyone', '<!channel>', '&lt;!channel&gt;'],
-    ['a mention of a member', 'Ask <@U999>', 'Ask &lt;@U999&gt;'],
     ['a link', '<https://evil.example|Open>', '&lt;https://evil.example|Open&gt;'],
-    ['an escaped mention', '&lt;!here&gt;', '&amp;lt;!here&amp;gt;'],
     ['bold, italic and struck text', '*a* _b_ ~c~', '∗a∗ ˍbˍ ∼c∼'],
     ['code', '```\n`x`', 'ˋˋˋ\nˋxˋ'],
     ['characters within words', 'snake_case 2*3 Grüße_an', 'snake_case 2*3 Grüße_an'],
@@ -115,16 +116,9 @@ describe('the outcome of a reply', () => {
   test.each<[what: string, body: object, outcome: string]>([
     ['a receipt', { ok: true, channel: 'D1', ts: '1.5' }, 'delivered D1 1.5'],
     ['no timestamp', { ok: true, channel: 'D1' }, 'delivered'],
-    ['a timestamp that is not a string', { ok: true, channel: 'D1', ts: 5 }, 'delivered'],
     ['a channel with a space', { ok: true, channel: 'D 1', ts: '1.5' }, 'delivered'],
     ['no error', { ok: false }, 'failed message_rejected unknown_error'],
-    [
-      'a sentence',
-      { ok: false, error: 'alice@a.example is unknown' },
-      'failed message_rejected unknown_error',
-    ],
-    ['a long error', { ok: false, error: 'a'.repeat(65) }, 'failed message_rejected unknown_error'],
-    ['a number', { ok: false, error: 5 }, 'failed message_rejected unknown_error'],
+    ['a sentence', { ok: false, error: 'alice is unknown' }, 'failed message_rejected unknown_error'],
   ])('with %s', (_what, body, outcome) => {
     expect(classify(body)).toBe(outcome);
   });
@@ -169,15 +163,10 @@ describe('the outcome of a reply', () => {
     expect(classify(body)).toBe(replyLost);
   });
 
-  test('waits for a valid Retry-After of a failure', () => {
-    for (const [error, retryAfter, wait] of [
-      ['ratelimited', '30', ' after 30 s'],
-      ['ratelimited', 'soon', ''],
-      ['request_timeout', '30', ' after 30 s'],
-    ] as const) {
-      const outcome = classify({ ok: false, error });
-      expect(classify({ ok: false, error }, { retryAfter })).toBe(`${outcome}${wait}`);
-    }
+  test('waits for the Retry-After of a failure', () => {
+    const wait = (error: string) => classify({ ok: false, error }, { retryAfter: '30' });
+    expect(wait('ratelimited')).toBe('unavailable rate_limited ratelimited after 30 s');
+    expect(wait('request_timeout')).toBe('unavailable provider_unavailable request_timeout after 30 s');
   });
 
   test('has a short code for any reply', () => {
@@ -212,8 +201,8 @@ describe('the channel', () => {
     await api.close();
   });
 
-  const open = (apiUrl: string, token = 'chat-token') =>
-    createChatChannel({ apiUrl, token: new Secret(token), signingSecret: null });
+  const open = (apiUrl: string) =>
+    createChatChannel({ apiUrl, token: new Secret('chat-token'), signingSecret: null });
   const member = { memberId: 'U012AB3CD' };
   const send = async (signal = never, sender = channel) =>
     formatOutcome(await sender.send(message, member, signal));
@@ -244,19 +233,7 @@ describe('the channel', () => {
   });
 
   test.each<[what: string, answer: ChatAnswer, outcome: string]>([
-    [
-      'a rate limit',
-      { error: 'ratelimited', status: 429, headers: { 'Retry-After': '7' } },
-      'unavailable rate_limited ratelimited after 7 s',
-    ],
-    [
-      'an unknown member',
-      { error: 'channel_not_found' },
-      'failed recipient_rejected channel_not_found suspendTarget',
-    ],
-    ['an error of the API', { status: 503, body: 'no' }, 'unavailable provider_unavailable HTTP 503'],
-    ['a reply that is not JSON', { status: 200, body: 'OK' }, replyLost],
-    ['a connection that is closed without a reply', 'no reply', replyLost],
+    ['an error of the API', { error: 'msg_too_long' }, 'failed message_rejected msg_too_long'],
     ['a reply that is cut', 'cut reply', replyLost],
     ['a reply that is too large', { status: 200, body: `{"ok":true${' '.repeat(300_000)}}` }, replyLost],
     [
@@ -280,18 +257,8 @@ describe('the channel', () => {
       'failed recipient_rejected account_inactive suspendTarget',
     ],
     ["is the token's if it is refused again", { error: 'account_inactive' }, tokenRefused],
-    [
-      "is the token's if it is revoked meanwhile",
-      { error: 'token_revoked' },
-      'unavailable provider_refused token_revoked needsOperator',
-    ],
     ["counts as the token's if the check has an unknown result", { error: 'odd' }, tokenRefused],
     ['is undecided if the reply to the check is lost', 'cut reply', replyLost],
-    [
-      'is undecided while the API is unavailable',
-      { status: 503, body: '' },
-      'unavailable provider_unavailable HTTP 503',
-    ],
   ])('an inactive account %s', async (_whose, check, outcome) => {
     api.answer({ error: 'account_inactive' }, check);
 
@@ -313,25 +280,14 @@ describe('the channel', () => {
     expect(api.calls).toHaveLength(1);
   });
 
-  test('returns a refusal that needs an operator if the token is wrong', async () => {
-    expect(await send(never, open(api.url, 'another-token'))).toBe(
-      'unavailable provider_refused invalid_auth needsOperator',
-    );
-    expect(api.messages).toEqual([]);
-  });
-
-  test('reports an API that is unreachable, does not exist or does not use TLS', async () => {
+  test('reports an API that is unreachable or does not use TLS', async () => {
     const notTls = await send(never, open(api.url.replace('http:', 'https:')));
     expect(notTls).toMatch(/^unavailable provider_unavailable (EPROTO|ERR_SSL_\w+)$/);
-    const unknown = await send(never, open('http://chat.invalid'));
-    expect(unknown).toMatch(/^unavailable provider_unavailable (ENOTFOUND|EAI_AGAIN)$/);
     await api.close();
     expect(await send()).toBe('unavailable provider_unavailable ECONNREFUSED');
   });
 
   test.each<[answers: ChatAnswer[], outcome: string]>([
-    [[{ error: 'message_not_found' }], 'failed message_rejected message_not_found'],
-    [[{ error: 'cant_update_message' }], 'failed message_rejected cant_update_message'],
     [[{ error: 'edit_window_closed' }], 'failed message_rejected edit_window_closed'],
     [[{ error: 'channel_not_found' }], 'failed recipient_rejected channel_not_found'],
     [[{ error: 'account_inactive' }, 'ok'], 'failed recipient_rejected account_inactive'],
@@ -340,7 +296,7 @@ describe('the channel', () => {
     expect(await update('D1 1.5')).toBe(outcome);
   });
 
-  test.each(['', 'D1', 'D1 1.5 2', ' 1.5'])('updates no message with the receipt "%s"', async (receipt) => {
+  test.each(['', 'D1', 'D1 1.5 2'])('updates no message with the receipt "%s"', async (receipt) => {
     expect(await update(receipt)).toMatch(/^failed \S+( \S+)?$/);
     expect(api.calls).toEqual([]);
   });

@@ -13,7 +13,6 @@ import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-to
 import type { Message } from '../../src/delivery/message.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { toLine } from '../../src/values/text.ts';
-import { eventually } from '../support/eventually.ts';
 import {
   acceptExcept,
   type MailServer,
@@ -22,7 +21,7 @@ import {
   startMailServer,
 } from '../support/mail-server.ts';
 import { createCertificate, trustCertificate } from '../support/servers.ts';
-import { formatOutcome, message } from './message.ts';
+import { formatOutcome, message } from './providers.ts';
 
 const tokens = createUnsubscribeTokens(new Map([['a', createSecretKey(randomBytes(32))]]));
 const from = { name: 'Workspaces', address: 'no-reply@example.com' };
@@ -60,7 +59,6 @@ function openChannel(address: string, options: Partial<EmailOptions> = {}) {
   cleanups.push(() => channel.close());
   return {
     concurrency: channel.concurrency,
-    close: channel.close,
     /** Sends the message, by default with more than enough time, and formats the outcome. */
     send: async (
       changes: Partial<Message> = {},
@@ -104,39 +102,27 @@ Open the notification: https://app.example.com/inbox/n-1
 Stop email about plans that need your approval: ${unsubscribeLink}
 `);
     for (const part of [
-      '<h1 style="font-size: 1.25rem">Add a login page</h1>',
+      '>Add a login page</h1>',
       '<p>A plan needs your approval.</p>',
       '1. Add a form\n2. Test it',
       'Task: Login<br>\nProject: web-shop<br>\nTime: 2026-05-04 10:00 UTC',
       '<a href="https://app.example.com/inbox/n-1">',
       `<a href="${unsubscribeLink}">`,
-    ]) {
+    ])
       expect(parsed.html).toContain(part);
-    }
     expect(parsed.html).not.toMatch(/<(img|table|script|link|style)/);
   });
 
   test('lists the questions with their numbered options in place of the details, as text and as HTML', async () => {
+    const options = ['Half to even: As today', 'Up & away'];
     const questions = [
-      {
-        question: 'How should <half a cent> be rounded?',
-        options: ['Half to even: As today', 'Up & away'],
-        omitted: 3,
-      },
+      { question: 'How should <half a cent> be rounded?', options, omitted: 3 },
       { question: 'When?', options: [], omitted: 0 },
     ];
     const { parsed } = await receive({ kind: 'question_requested', details: 'Both questions', questions });
-    expect(parsed.text).toContain(`
-
-How should <half a cent> be rounded?
-1. Half to even: As today
-2. Up & away
-(and 3 more)
-
-When?
-
-Task: Login
-`);
+    expect(parsed.text).toContain(
+      '\n\nHow should <half a cent> be rounded?\n1. Half to even: As today\n2. Up & away\n(and 3 more)\n\nWhen?\n\n',
+    );
     expect(parsed.html).toContain(`>How should &lt;half a cent&gt; be rounded?</blockquote>
 <ol>
 <li>Half to even: As today</li>
@@ -153,21 +139,22 @@ Task: Login
     expect(parsed.html).not.toMatch(/null|blockquote|Open the notification/);
   });
 
-  test('identifies itself as automatic, with the same Message-ID for each attempt of a notification', async () => {
-    const { parsed: first } = await receive();
-    const { parsed: second } = await receive({ title: 'Another title' });
-    const { parsed: other } = await receive({ notificationId: 'n-2' });
-    expect(first.headers.get('auto-submitted')).toBe('auto-generated');
-    expect(first.messageId).toMatch(/^<[\w-]{43}@example\.com>$/);
-    expect(second.messageId).toBe(first.messageId);
-    expect(other.messageId).not.toBe(first.messageId);
+  test('has the same Message-ID for each attempt of a notification', async () => {
+    const ids = await Promise.all(
+      [{}, { title: 'Another title' }, { notificationId: 'n-2' }].map(
+        async (changes) => (await receive(changes)).parsed.messageId,
+      ),
+    );
+    expect(ids[0]).toMatch(/^<[\w-]{43}@example\.com>$/);
+    expect(ids[1]).toBe(ids[0]);
+    expect(ids[2]).not.toBe(ids[0]);
   });
 
-  test('can be unsubscribed from with one click (RFC 8058) if PUBLIC_URL is https', async () => {
+  test('identifies itself as automatic, and can be unsubscribed from with one click (RFC 8058) if PUBLIC_URL is https', async () => {
     const { source, parsed } = await receive();
+    expect(parsed.headers.get('auto-submitted')).toBe('auto-generated');
     expect(source.replaceAll(/\r\n[ \t]+/g, ' ')).toContain(`\r\nList-Unsubscribe: <${unsubscribeLink}>\r\n`);
     expect(source).toContain('\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n');
-    expect(parsed.headers.get('list')).toMatchObject({ unsubscribe: { url: unsubscribeLink } });
   });
 
   test('has the link only in the text if PUBLIC_URL is http, and none without PUBLIC_URL', async () => {
@@ -201,18 +188,10 @@ Task: Login
     });
     expect(to).toEqual(['alice@example.org']);
     expect([parsed.bcc, parsed.cc]).toEqual([undefined, undefined]);
-    expect(parsed.headerLines.map(({ key }) => key).toSorted()).toEqual([
-      'auto-submitted',
-      'content-type',
-      'date',
-      'from',
-      'list-unsubscribe',
-      'list-unsubscribe-post',
-      'message-id',
-      'mime-version',
-      'subject',
-      'to',
-    ]);
+    const headers = parsed.headerLines.map(({ key }) => key);
+    expect(headers.toSorted().join(' ')).toBe(
+      'auto-submitted content-type date from list-unsubscribe list-unsubscribe-post message-id mime-version subject to',
+    );
     expect(parsed.subject).toBe('A Bcc: eve@example.net <img src=x onerror=alert(1)> [2J "\' & 用户');
     expect(parsed.html).toContain('&lt;img src=x onerror=alert(1)&gt;');
     expect(parsed.html).not.toContain('<img');
@@ -220,29 +199,25 @@ Task: Login
     expect(`${parsed.text}${parsed.html}`).not.toMatch(/[^\P{Cc}\n\t]/u);
   });
 
-  test.each([
-    'alice@example.org>\r\nRCPT TO:<eve@example.net',
-    'alice@example.org, eve@example.net',
-    'alice@example.org\r\n\r\nText',
-    'eve@example.net <alice@example.org>',
-    'a;b:c@example.org',
-  ])('is sent to at most one recipient: %j', async (address) => {
+  const suspended = /^failed recipient_rejected \w+ suspendTarget$/;
+  test.each<[address: string, outcome: RegExp]>([
+    ['alice@example.org>\r\nRCPT TO:<eve@example.net', /./],
+    ['alice@example.org, eve@example.net', /./],
+    ['alice@example.org\r\n\r\nText', /./],
+    ['eve@example.net <alice@example.org>', /./],
+    ['', suspended],
+    ['<>', suspended],
+    ['\r\n', suspended],
+  ])('to the address %j is sent to at most one recipient', async (address, expected) => {
     const server = await startServer();
     const outcome = await openChannel(local(server)).send({}, { address });
-    expect(server.mails.flatMap(({ to }) => to)).not.toContain('eve@example.net');
+    expect(outcome).toMatch(expected);
     expect(server.mails.length).toBe(outcome === 'delivered' ? 1 : 0);
     for (const { to, parsed } of server.mails) {
       expect(to).toHaveLength(1);
+      expect(to).not.toContain('eve@example.net');
       expect(parsed.text).toContain('A plan needs your approval.');
     }
-  });
-
-  test.each(['', '<>', '\r\n'])('is not sent to the address %j, which is suspended', async (address) => {
-    const server = await startServer();
-    expect(await openChannel(local(server)).send({}, { address })).toMatch(
-      /^failed recipient_rejected \w+ suspendTarget$/,
-    );
-    expect(server.mails).toEqual([]);
   });
 });
 
@@ -257,25 +232,22 @@ describe('TLS', () => {
   ])('%s', (_what, protocol, secure) => {
     const on = (host: string, { port }: MailServer) => `${protocol}://${host}:${port}`;
 
-    test('sends to a server with a trusted certificate', async () => {
-      const server = await startServer({ ...certificate, secure });
-      const untrust = trustCertificate(certificate);
-      cleanups.push(async () => untrust());
-      expect(await sendTo(on(OTHER_MACHINE, server))).toBe('delivered');
-      expect(server.mails.map(({ isSecure }) => isSecure)).toEqual([true]);
-    });
-
-    test('refuses a certificate that is not trusted, or of another host, except on loopback', async () => {
-      const untrusted = await startServer({ ...certificate, secure });
-      const wrong = await startServer({ ...other, secure });
-      const untrust = trustCertificate(other);
-      cleanups.push(async () => untrust());
+    test('sends to a server with a trusted certificate of its host, or on loopback, and to no other', async () => {
+      const [right, wrong] = [
+        await startServer({ ...certificate, secure }),
+        await startServer({ ...other, secure }),
+      ];
       const reject = (code: string) => `unavailable provider_refused ${code} needsOperator`;
-      expect(await sendTo(on(OTHER_MACHINE, untrusted))).toBe(reject('DEPTH_ZERO_SELF_SIGNED_CERT'));
+      expect(await sendTo(on(OTHER_MACHINE, right))).toBe(reject('DEPTH_ZERO_SELF_SIGNED_CERT'));
+      for (const trusted of [certificate, other]) {
+        const untrust = trustCertificate(trusted);
+        cleanups.push(async () => untrust());
+      }
       expect(await sendTo(on(OTHER_MACHINE, wrong))).toBe(reject('ERR_TLS_CERT_ALTNAME_INVALID'));
-      expect([...untrusted.mails, ...wrong.mails]).toEqual([]);
-      expect(await sendTo(on('127.0.0.1', untrusted))).toBe('delivered');
-      expect(untrusted.mails.map(({ isSecure }) => isSecure)).toEqual([true]);
+      expect([...right.mails, ...wrong.mails]).toEqual([]);
+      expect(await sendTo(on('127.0.0.1', wrong))).toBe('delivered');
+      expect(await sendTo(on(OTHER_MACHINE, right))).toBe('delivered');
+      expect([...right.mails, ...wrong.mails].map(({ isSecure }) => isSecure)).toEqual([true, true]);
     });
   });
 
@@ -299,34 +271,18 @@ describe('TLS', () => {
       expect(await sendTo(url), url).toMatch(refused);
     expect([logins, server.mails.length]).toEqual([0, 0]);
   });
-
-  test('pauses after a temporary rejection of STARTTLS (RFC 3207, section 4)', async () => {
-    const starttls = acceptExcept({
-      EHLO: (socket) => socket.write('250-mail.test\r\n250 STARTTLS\r\n'),
-      STARTTLS: (socket) => socket.write('454 4.7.0 TLS not available\r\n'),
-    });
-    expect(await sendTo(local(await startBroken('220 mail.test', starttls)))).toBe(
-      'unavailable provider_unavailable 454 4.7.0',
-    );
-  });
 });
 
 test.each<[what: string, userInfo: string, outcome: string]>([
   ['are taken from SMTP_URL, percent-decoded', 'gateway%40example.com:p%3A%2F%3F%C3%A4%25@', 'delivered'],
-  [
-    'that are rejected need an operator',
-    'gateway:wrong@',
-    'unavailable provider_refused 535 5.7.8 needsOperator',
-  ],
-  ['that are missing need an operator', '', 'unavailable provider_refused 530 needsOperator'],
-  ['that cannot be checked now pause the provider', 'busy:x@', 'unavailable provider_unavailable 454 4.7.0'],
+  ['are rejected', 'gateway:wrong@', 'unavailable provider_refused 535 5.7.8 needsOperator'],
+  ['are missing', '', 'unavailable provider_refused 530 needsOperator'],
 ])('credentials %s', async (_what, userInfo, outcome) => {
   const server = await startServer({
     authOptional: false,
     allowInsecureAuth: true,
     onAuth: ({ username, password }, _session, done) => {
       if (username === 'gateway@example.com' && password === 'p:/?ä%') done(null, { user: 'gateway' });
-      else if (username === 'busy') done(refusal(454, '4.7.0 Temporary authentication failure'));
       else done(refusal(535, '5.7.8 Wrong password'));
     },
   });
@@ -334,45 +290,46 @@ test.each<[what: string, userInfo: string, outcome: string]>([
   expect(server.mails).toHaveLength(outcome === 'delivered' ? 1 : 0);
 });
 
-describe('a rejection', () => {
-  describe.each([
-    ['with pipelining', false],
-    ['without pipelining', true],
-  ])('%s', (_what, hidePIPELINING) => {
-    test.each<[command: 'MAIL' | 'RCPT' | 'DATA', status: number, text: string, outcome: string]>([
-      ['MAIL', 451, '4.3.0 Later', 'retry message_rejected 451 4.3.0'],
-      ['MAIL', 550, '5.7.1 No', 'unavailable provider_refused 550 5.7.1 needsOperator'],
-      ['RCPT', 450, '4.2.0 Greylisted', 'retry recipient_rejected 450 4.2.0'],
-      ['RCPT', 550, '5.1.1 No such user', 'failed recipient_rejected 550 5.1.1 suspendTarget'],
-      ['DATA', 452, '4.3.1 Later', 'retry message_rejected 452 4.3.1'],
-      ['DATA', 554, '5.6.0 Spam', 'failed message_rejected 554 5.6.0'],
-      ['DATA', 421, '4.3.2 Closing', 'unavailable provider_unavailable 421 4.3.2'],
-    ])(
-      'of %s with %i %s is classified, and the next mail delivered',
-      async (command, status, text, outcome) => {
-        let isFirst = true;
-        const refuse = (by: string) => (isFirst && command === by ? refusal(status, text) : null);
-        const server = await startServer({
-          hidePIPELINING,
-          onMailFrom: (_address, _session, done) => done(refuse('MAIL')),
-          onRcptTo: (_address, _session, done) => done(refuse('RCPT')),
-          onData: (stream, _session, done) => void stream.resume().on('end', () => done(refuse('DATA'))),
-        });
-        const channel = openChannel(local(server));
-        expect(await channel.send()).toBe(outcome);
-        isFirst = false;
-        expect(await channel.send()).toBe('delivered');
-      },
-    );
-  });
+test.each<
+  [command: 'MAIL' | 'RCPT' | 'DATA', hidePIPELINING: boolean, status: number, text: string, outcome: string]
+>([
+  ['MAIL', false, 550, '5.7.1 No', 'unavailable provider_refused 550 5.7.1 needsOperator'],
+  ['RCPT', false, 550, '5.1.1 No such user', 'failed recipient_rejected 550 5.1.1 suspendTarget'],
+  ['RCPT', true, 450, '4.2.0 Greylisted', 'retry recipient_rejected 450 4.2.0'],
+  ['DATA', true, 554, '5.6.0 Spam', 'failed message_rejected 554 5.6.0'],
+])(
+  'a rejection of %s (pipelining hidden: %s) with %i %s is classified, and the next mail is delivered',
+  async (command, hidePIPELINING, status, text, outcome) => {
+    let isFirst = true;
+    const refuse = (by: string) => (isFirst && command === by ? refusal(status, text) : null);
+    const server = await startServer({
+      hidePIPELINING,
+      onMailFrom: (_address, _session, done) => done(refuse('MAIL')),
+      onRcptTo: (_address, _session, done) => done(refuse('RCPT')),
+      onData: (stream, _session, done) => void stream.resume().on('end', () => done(refuse('DATA'))),
+    });
+    const channel = openChannel(local(server));
+    expect(await channel.send()).toBe(outcome);
+    isFirst = false;
+    expect(await channel.send()).toBe('delivered');
+  },
+);
 
-  test.each([
-    ['554 5.3.2 No service', 'unavailable provider_refused 554 5.3.2 needsOperator'],
-    ['421 4.3.2 Later', 'unavailable provider_unavailable 421 4.3.2'],
-  ])('of the connection with %s pauses the provider', async (greeting, outcome) => {
-    expect(await sendTo(local(await startBroken(greeting)))).toBe(outcome);
-  });
-});
+test.each([
+  ['554 5.3.2 No service', '', 'unavailable provider_refused 554 5.3.2 needsOperator'],
+  ['421 4.3.2 Later', '', 'unavailable provider_unavailable 421 4.3.2'],
+  // RFC 3207, section 4.
+  ['220 mail.test', '454 4.7.0 TLS not available', 'unavailable provider_unavailable 454 4.7.0'],
+])(
+  'a server that greets with %s and replies %j to STARTTLS pauses the provider',
+  async (greeting, reply, outcome) => {
+    const starttls = acceptExcept({
+      EHLO: (socket) => socket.write('250-mail.test\r\n250 STARTTLS\r\n'),
+      STARTTLS: (socket) => socket.write(`${reply}\r\n`),
+    });
+    expect(await sendTo(local(await startBroken(greeting, starttls)))).toBe(outcome);
+  },
+);
 
 describe('the outcome of a reply', () => {
   const codes: Readonly<Record<string, string>> = {
@@ -405,6 +362,8 @@ describe('the outcome of a reply', () => {
     ['RCPT TO', suspended, ['550 5.1.0 Rejected', '550 5.1.10 Null MX', '553 5.1.3 Bad address syntax']],
     ['RCPT TO', suspended, ['550-5.1.1 No such user\n550 5.1.1 See', '550 5.1.1 <alice@example.org>: no']],
     ['RCPT TO', recipientRejected, ['550 User unknown', '552 5.2.2 Full', '550 5.70.1 Unknown']],
+    // Without codes that are none, such as 5.1.1234, and without text.
+    ['RCPT TO', recipientRejected, ['550 alice@example.org', '550 5.1.1234 alice']],
     ['DATA', messageLater, ['451 4.7.1 Greylisted', '250 OK']],
     ['DATA', suspended, ['550 5.1.1 No such user']],
     ['DATA', refused, ['550 5.7.1 Spam', '550 5.7.26 Unauthenticated sender']],
@@ -418,27 +377,16 @@ describe('the outcome of a reply', () => {
     ['STARTTLS', operator, ['502 5.5.1 Not implemented']],
   ])('to %s: %s', (command, outcome, responses) => {
     for (const response of responses) {
-      const [code = ''] = /^\d{3}([ -]\d\.\d+\.\d+)?/.exec(response) ?? [];
+      const [code = ''] = /^\d{3}([ -]\d\.\d+\.\d{1,3}(?!\d))?/.exec(response) ?? [];
       const expected = outcome.replace('CODE', code.replace('-', ' '));
       expect(classifyReply(command, response), response).toBe(expected);
     }
   });
 
-  test.each([
-    ['550 alice@example.org', '550'],
-    ['550 5.1.1234 alice', '550'],
-    ['5500 5.1.1 alice', '550'],
-  ])('of %j contains no text', (response, code) => {
-    expect(classifyReply('RCPT TO', response)).toBe(`failed recipient_rejected ${code}`);
-  });
-
   test.each<[error: SmtpError, wasHandedOver: boolean, outcome: string]>([
     [{ code: 'EDNS', originalCode: 'ENOTFOUND' }, false, waiting],
     [{ code: 'ESOCKET', originalCode: 'ECONNREFUSED' }, false, waiting],
-    [{ code: 'ESOCKET', originalCode: 'EHOSTUNREACH' }, false, waiting],
     [{ code: 'ESOCKET', originalCode: 'CERT_HAS_EXPIRED' }, false, operator],
-    [{ code: 'ESOCKET', originalCode: 'ERR_TLS_CERT_ALTNAME_INVALID' }, false, operator],
-    [{ code: 'ESOCKET', originalCode: 'ERR_SSL_WRONG_VERSION_NUMBER' }, false, operator],
     [{ code: 'ESOCKET', originalCode: 'EPROTO' }, false, operator],
     [{ code: 'ETLS' }, false, waiting],
     [{ code: 'EAUTH' }, false, operator],
@@ -457,29 +405,23 @@ describe('a failure of the connection', () => {
   const waiting = 'unavailable provider_unavailable';
   const lost = 'retry reply_lost';
 
-  test('pauses if the server is unreachable, unknown or silent, or closes the connection', async () => {
+  test('pauses if the server is unreachable or silent, or closes the connection', async () => {
     const server = await startMailServer();
     await server.close();
     expect(await sendTo(local(server))).toBe(`${waiting} ECONNREFUSED`);
-    expect(await sendTo('smtp://mail.invalid', { timeouts: short })).toMatch(waiting);
-    const silent = await startBroken(null);
-    expect(await sendTo(local(silent), { timeouts: short })).toBe(`${waiting} ETIMEDOUT`);
+    expect(await sendTo(local(await startBroken(null)), { timeouts: short })).toBe(`${waiting} ETIMEDOUT`);
     const closing = await startBroken('220 mail.test', (_line, socket) => socket.destroy());
     expect(await sendTo(local(closing))).toBe(`${waiting} ECONNECTION`);
   });
 
   const failures: [what: string, fail: (socket: Socket) => void][] = [
     ['sends no reply', () => undefined],
-    ['sends a part of a reply', (socket) => void socket.write('250-')],
     ['resets the connection', (socket) => void socket.resetAndDestroy()],
-    ['closes the connection', (socket) => void socket.destroy()],
     ['closes its side of the connection', (socket) => void socket.end()],
   ];
 
   test.each([
-    ['EHLO', waiting],
     ['MAIL', waiting],
-    ['RCPT', waiting],
     ['DATA', waiting],
     ['.', lost],
   ])('after %s: %s', async (stage, outcome) => {
@@ -528,25 +470,5 @@ describe('the pool', () => {
     const channel = openChannel(local(server), { timeouts: short });
     expect([await channel.send(), await channel.send()]).toEqual(['delivered', 'delivered']);
     expect(accepted).toBe(2);
-  });
-
-  test('is closed with its idle connections, and then sends nothing', async () => {
-    let open = 0;
-    const server = await startServer({
-      onConnect: (_session, done) => {
-        open += 1;
-        done();
-      },
-      onClose: () => {
-        open -= 1;
-      },
-    });
-    const channel = openChannel(local(server));
-    await channel.send();
-    expect(open).toBe(1);
-    await channel.close();
-    await eventually(() => expect(open).toBe(0));
-    expect(await channel.send()).toMatch(/^unavailable/);
-    expect(server.mails).toHaveLength(1);
   });
 });

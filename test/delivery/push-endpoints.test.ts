@@ -1,14 +1,15 @@
+import { createSocket } from 'node:dgram';
 import type { LookupOptions } from 'node:dns';
 import { lookup as lookupBySystem, Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { BlockList, connect, type LookupFunction } from 'node:net';
 import fc from 'fast-check';
+import ipaddr from 'ipaddr.js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createPublicLookup, findEndpointIssue, isPublicAddress } from '../../src/delivery/push/endpoint.ts';
-import { type Answer, type Records, startNameServer } from './name-server.ts';
 
 type Family = 'ipv4' | 'ipv6';
-const BITS = { ipv4: 32n, ipv6: 128n };
+const BITS = { ipv4: 32, ipv6: 128 };
 
 /** Networks without public addresses: those of IANA's special-purpose registries, and unassigned or obsolete ones. */
 const networks = [
@@ -48,7 +49,7 @@ const networks = [
   const family: Family = address.includes(':') ? 'ipv6' : 'ipv4';
   const list = new BlockList();
   list.addSubnet(address, Number(prefix), family);
-  return { row, family, list, first: toNumber(address, family), hostBits: BITS[family] - BigInt(prefix) };
+  return { row, family, list, first: toNumber(address), hostBits: BigInt(BITS[family] - Number(prefix)) };
 });
 
 describe('public addresses', () => {
@@ -82,25 +83,18 @@ describe('public addresses', () => {
     );
   });
 
-  test('an IPv4 address within IPv6 is never public, however it is written', () => {
-    const embed = (address: string) => {
-      const [high, low] = [0, 2].map((at) =>
-        Buffer.from(address.split('.').map(Number)).readUInt16BE(at).toString(16),
-      );
-      const forms = [`::ffff:${address}`, `::${address}`, `64:ff9b::${address}`, `::ffff:0:${address}`];
-      return [...forms, `::ffff:${high}:${low}`, `2002:${high}:${low}::1`, `64:ff9b::${high}:${low}`];
-    };
+  test('an IPv4 address within IPv6 is never public', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
-        expect(embed(address).filter(isPublicAddress)).toEqual([]);
+        const forms = [`::ffff:${address}`, `::${address}`, `64:ff9b::${address}`, `::ffff:0:${address}`];
+        expect(forms.filter(isPublicAddress)).toEqual([]);
       }),
     );
   });
 
   test('no other text is one', () => {
-    const short = ['', 'localhost', '127.1', '2130706433', '0x7f.1', '[::1]'];
-    const extended = ['fe80::1%eth0', '1.1.1.1.', '1.1.1.1/8'];
-    expect([...short, ...extended].filter(isPublicAddress)).toEqual([]);
+    const others = ['', 'localhost', '127.1', '2130706433', '[::1]', 'fe80::1%eth0', '1.1.1.1.', '1.1.1.1/8'];
+    expect(others.filter(isPublicAddress)).toEqual([]);
   });
 });
 
@@ -174,11 +168,8 @@ describe('lookup', () => {
   test.each<[what: string, options: LookupOptions, found: object]>([
     ['all', { all: true }, { address: at('8.8.8.8', '9.9.9.9', '2606:4700::1111') }],
     ['the first', {}, { address: '8.8.8.8', family: 4 }],
-    ['both families', { all: true, family: 0 }, { address: at('8.8.8.8', '9.9.9.9', '2606:4700::1111') }],
     ['IPv4', { all: true, family: 4 }, { address: at('8.8.8.8', '9.9.9.9') }],
-    ['IPv4, by name', { family: 'IPv4' }, { address: '8.8.8.8', family: 4 }],
     ['IPv6', { family: 6 }, { address: '2606:4700::1111', family: 6 }],
-    ['IPv6, by name', { all: true, family: 'IPv6' }, { address: at('2606:4700::1111') }],
   ])('returns only public addresses: %s', async (_what, options, found) => {
     const lookup = await createLookup((_name, family) =>
       family === 4 ? ['10.0.0.1', '8.8.8.8', '9.9.9.9'] : ['::1', '2606:4700::1111'],
@@ -189,36 +180,22 @@ describe('lookup', () => {
 
   const never = new Promise<never>(() => {});
 
-  test.each<[what: string, ipv6: Answer | Promise<Answer>]>([
-    ['has no addresses', []],
-    ['does not exist', 'NXDOMAIN'],
-    ['fails', 'SERVFAIL'],
-    ['is not answered', never],
-  ])('returns the addresses of one family if the other one %s', async (_what, ipv6) => {
-    const lookup = await createLookup((_name, family) => (family === 4 ? ['8.8.8.8'] : ipv6), 200);
-
-    expect(await lookUp(lookup, { all: true })).toEqual({ address: at('8.8.8.8') });
-  });
-
-  test.each<[what: string, ipv4: Answer | Promise<Answer>, ipv6: Answer | Promise<Answer>]>([
-    ['has private addresses', ['127.0.0.1', '10.0.0.1'], ['::1', 'fd00::1']],
-    ['has a private address of one family', ['10.0.0.1'], []],
-    ['has a translated address', [], ['::ffff:8.8.8.8']],
-    ['has no addresses', [], []],
-    ['does not exist', 'NXDOMAIN', 'NXDOMAIN'],
-    ['cannot be resolved', 'SERVFAIL', 'SERVFAIL'],
-    ['is not answered', never, never],
-  ])('fails with the same error for a name that %s', async (_what, ipv4, ipv6) => {
+  const publicOne = { address: at('8.8.8.8') };
+  test.each<[what: string, ipv4: Answer | Promise<Answer>, ipv6: Answer | Promise<Answer>, found: object]>([
+    ['has no address of one family', ['8.8.8.8'], [], publicOne],
+    ['does not exist in one family', ['8.8.8.8'], 'NXDOMAIN', publicOne],
+    ['fails in one family', ['8.8.8.8'], 'SERVFAIL', publicOne],
+    ['is not answered in one family', ['8.8.8.8'], never, publicOne],
+    ['has private addresses', ['127.0.0.1', '10.0.0.1'], ['::1', 'fd00::1'], missing],
+    ['has a translated address', [], ['::ffff:8.8.8.8'], missing],
+    ['has no addresses', [], [], missing],
+    ['does not exist', 'NXDOMAIN', 'NXDOMAIN', missing],
+    ['cannot be resolved', 'SERVFAIL', 'SERVFAIL', missing],
+    ['is not answered', never, never, missing],
+  ])('finds the public addresses of a name that %s, or the same error', async (_what, ipv4, ipv6, found) => {
     const lookup = await createLookup((_name, family) => (family === 4 ? ipv4 : ipv6), 200);
 
-    expect(await lookUp(lookup, { all: true })).toMatchObject(missing);
-    expect(await lookUp(lookup, {})).toMatchObject(missing);
-  });
-
-  test('fails for a name that DNS does not allow', async () => {
-    const lookup = await createLookup(() => ['8.8.8.8']);
-
-    expect(await lookUp(lookup, {}, `${'a'.repeat(64)}.test`)).toMatchObject(missing);
+    expect(await lookUp(lookup, { all: true })).toMatchObject(found);
   });
 
   test('fails for a name of this machine, with the name servers of the system', async () => {
@@ -229,24 +206,16 @@ describe('lookup', () => {
     expect(error).toMatchObject(missing);
   });
 
-  test('names whose queries are not answered delay no other lookup of the process', async () => {
+  test('a name whose query is not answered delays no other lookup of the process', async () => {
     const released = Promise.withResolvers<Answer>();
-    const asked = Promise.withResolvers<void>();
-    const names = Array.from({ length: 20 }, (_none, index) => `slow-${index}.test`);
-    const waiting = new Set(names.flatMap((name) => [`${name} 4`, `${name} 6`]));
-    const lookup = await createLookup((name, family) => {
-      waiting.delete(`${name} ${family}`);
-      if (waiting.size === 0) asked.resolve();
-      return released.promise;
-    }, 60_000);
-    const slow = names.map((name) => lookUp(lookup, {}, name));
-    await asked.promise;
+    const lookup = await createLookup(() => released.promise, 60_000);
+    const slow = Array.from({ length: 20 }, (_none, index) => lookUp(lookup, {}, `slow-${index}.test`));
 
     const first = await Promise.race([...slow, lookupBySystem('localhost')]);
     released.resolve('NXDOMAIN');
 
     expect(first).toMatchObject({ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
-    expect(await Promise.all(slow)).toEqual(names.map(() => expect.objectContaining(missing)));
+    expect(await Promise.all(slow)).toEqual(slow.map(() => expect.objectContaining(missing)));
   });
 
   test('a socket connects to the address that was checked, even if the name resolves to another one later', async () => {
@@ -264,22 +233,83 @@ describe('lookup', () => {
   });
 });
 
-function toNumber(address: string, family: Family): bigint {
-  if (family === 'ipv4') return BigInt(Buffer.from(address.split('.').map(Number)).readUInt32BE());
-  const [head = '', tail = ''] = address.split('::');
-  const [first, last] = [head, tail].map((part) => part.split(':').filter((group) => group !== ''));
-  const zeros = Array(8 - (first?.length ?? 0) - (last?.length ?? 0)).fill('0');
-  return [...(first ?? []), ...zeros, ...(last ?? [])].reduce(
-    (sum, group) => (sum << 16n) | BigInt(`0x${group}`),
-    0n,
-  );
+function toNumber(address: string): bigint {
+  const bytes = ipaddr.parse(address).toByteArray();
+  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
 }
 
 function toAddress(number: bigint, family: Family): string {
-  const [groups, bits] = family === 'ipv4' ? [4, 8n] : [8, 16n];
-  const parts = Array.from({ length: groups }, (_none, index) => {
-    const part = (number >> (BigInt(groups - 1 - index) * bits)) & ((1n << bits) - 1n);
-    return family === 'ipv4' ? String(part) : part.toString(16);
+  const digits = BigInt.asUintN(BITS[family], number)
+    .toString(16)
+    .padStart(BITS[family] / 4, '0');
+  return ipaddr.fromByteArray([...Buffer.from(digits, 'hex')]).toString();
+}
+
+/** The addresses of a name, or the code of the failure. */
+type Answer = readonly string[] | 'NXDOMAIN' | 'SERVFAIL';
+
+/** Returns the addresses of a name in one family. */
+type Records = (name: string, family: 4 | 6) => Answer | Promise<Answer>;
+
+/** The formats are those of RFC 1035, section 4. */
+const HEADER_LENGTH = 12;
+/** Of a record with a pointer as its name, without the data. */
+const RECORD_LENGTH = 12;
+const RECURSIVE_REPLY = 0x8180;
+const CODES = { SERVFAIL: 2, NXDOMAIN: 3 };
+const TYPE_AAAA = 28;
+/** Points to the name of the question. */
+const NAME_POINTER = 0xc000 + HEADER_LENGTH;
+
+/** Starts a name server on loopback that replies to queries for addresses over UDP. */
+async function startNameServer(records: Records) {
+  const socket = createSocket('udp4');
+  let isOpen = true;
+  socket.on('message', async (query, { port, address }) => {
+    const { name, type, end } = parseQuestion(query);
+    const answer = await records(name, type === TYPE_AAAA ? 6 : 4);
+    if (isOpen) socket.send(formatReply(query.subarray(0, end), type, answer), port, address);
   });
-  return parts.join(family === 'ipv4' ? '.' : ':');
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    /** For `Resolver.setServers`. */
+    address: `127.0.0.1:${socket.address().port}`,
+    async close() {
+      isOpen = false;
+      socket.close();
+      await once(socket, 'close');
+    },
+  };
+}
+
+function parseQuestion(query: Buffer) {
+  const labels: string[] = [];
+  let at = HEADER_LENGTH;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.'), type: query.readUInt16BE(at + 1), end: at + 5 };
+}
+
+/** `question` is the query's header and question. */
+function formatReply(question: Buffer, type: number, answer: Answer): Buffer {
+  const [code, addresses] = typeof answer === 'string' ? [CODES[answer], []] : [0, answer];
+  const reply = Buffer.from(question);
+  reply.writeUInt16BE(RECURSIVE_REPLY + code, 2);
+  // One question, the answers, and nothing else.
+  for (const [index, count] of [1, addresses.length, 0, 0].entries())
+    reply.writeUInt16BE(count, 4 + 2 * index);
+  return Buffer.concat([reply, ...addresses.map((address) => formatRecord(type, address))]);
+}
+
+function formatRecord(type: number, address: string): Buffer {
+  const data = Buffer.from(ipaddr.parse(address).toByteArray());
+  const record = Buffer.alloc(RECORD_LENGTH);
+  record.writeUInt16BE(NAME_POINTER, 0);
+  record.writeUInt16BE(type, 2);
+  record.writeUInt16BE(1, 4); // The class IN; the time to live is 0.
+  record.writeUInt16BE(data.length, 10);
+  return Buffer.concat([record, data]);
 }
