@@ -1,4 +1,6 @@
+import { createSecretKey, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { createUnsubscribeTokens, toUnsubscribeUrl } from '../../src/delivery/email/unsubscribe-token.ts';
 import { conflict } from '../support/as.ts';
 import {
   addTargets,
@@ -9,20 +11,25 @@ import {
   unreachableProviders,
   untilEnded,
 } from '../support/delivery.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
-import { dismiss } from '../support/inbox.ts';
+import { currentCursor, dismiss, dismissBy } from '../support/inbox.ts';
 import { notification, payloads, publish, resolve } from '../support/records.ts';
 import { makeExpired } from '../support/requests.ts';
 import { platform } from '../support/tokens.ts';
 
-/* What publishing queues, and what it leaves to the caller. */
+/* What publishing queues, what it leaves to the caller, and what cancels deliveries before they are sent. */
 
-const gateway = useGateway({
+const encryptionKey = randomBytes(32);
+const settings = {
   ...unreachableProviders,
   DELIVERY: 'false',
   DELIVERY_EMAIL_DELAY_SECONDS: '7',
-});
+  ENCRYPTION_KEYS: `k1:${encryptionKey.toString('base64')}`,
+};
+const gateway = useGateway(settings);
 const { as } = gateway;
+const { sign } = createUnsubscribeTokens(new Map([['k1', createSecretKey(encryptionKey)]]));
 
 const everywhere = ['chat pending', 'email pending', 'push pending'];
 const cancelled = ['chat cancelled settled', 'email cancelled settled', 'push cancelled settled'];
@@ -67,14 +74,12 @@ test.each<[what: string, reach: Reach, shown: string]>([
   ['every target', {}, 'PENDING PENDING PENDING'],
   ['no target', { targets: '' }, 'NO_TARGET NO_TARGET NO_TARGET'],
   ['a chat member', { targets: 'chat' }, 'PENDING NO_TARGET NO_TARGET'],
-  ['an address', { targets: 'email' }, 'NO_TARGET PENDING NO_TARGET'],
-  ['a browser', { targets: 'push' }, 'NO_TARGET NO_TARGET PENDING'],
+  ['an address and a browser', { targets: 'email push' }, 'NO_TARGET PENDING PENDING'],
   ['suspended targets', { isSuspended: true }, 'NO_TARGET NO_TARGET PENDING'],
   ['email off', { off: ['email'] }, 'PENDING CHANNEL_DISABLED PENDING'],
   ['push off', { off: ['push'] }, 'PENDING PENDING CHANNEL_DISABLED'],
   ['chat off', { off: ['chatDm'] }, 'CHANNEL_DISABLED PENDING PENDING'],
   ['another kind off', { off: ['email'], kind: 'PLAN_REQUESTED' }, 'PENDING PENDING PENDING'],
-  ['no provider', { providers: {} }, 'NO_PROVIDER NO_PROVIDER NO_PROVIDER'],
   ['no provider nor target', { targets: '', providers: {} }, 'NO_PROVIDER NO_PROVIDER NO_PROVIDER'],
   ['one provider', { providers: chatOnly }, 'PENDING NO_PROVIDER NO_PROVIDER'],
   ['no provider, email off', { providers: {}, off: ['email'] }, 'NO_PROVIDER CHANNEL_DISABLED NO_PROVIDER'],
@@ -138,33 +143,19 @@ test('a delivery for each of several push subscriptions, email after its delay, 
 test('nothing for a notification that is stored as resolved', async () => {
   await addTargets(gateway, 'resolved');
   await resolve(gateway, 'resolved', 'task', 'ANSWERED_ELSEWHERE', new Date().toISOString());
-  const occurredAt = aMinuteAgo();
-  await publish(gateway, 'resolved', 'plan_requested', { ...inTask('task'), occurredAt });
+  await publish(gateway, 'resolved', 'plan_requested', { ...inTask('task'), occurredAt: aMinuteAgo() });
   expect(await stored('resolved')).toEqual([]);
-
-  const { id } = await publish(gateway, 'resolved', 'task_failed', inTask('another'));
-  await publish(gateway, 'resolved', 'task_failed', { ...inTask('another'), occurredAt });
-  expect(await stored('resolved')).toEqual(everywhere);
-  expect(await stored('resolved', id)).toEqual(everywhere);
 });
 
 describe('a repeat of a publication', () => {
-  test('queues nothing for targets that have a delivery, whatever its state', async () => {
-    await addTargets(gateway, 'repeated');
-    await publishAll([draft('repeated', 'n')]);
-    await gateway.database.sql(
-      `update delivery set state = 'delivered', attempts = 1 where user_id = 'repeated' and channel = 'push'`,
-    );
-    expect(await publishAll([draft('repeated', 'n')])).toMatchObject([{ created: false }]);
-    expect(await stored('repeated')).toEqual(['chat pending', 'email pending', 'push delivered']);
-  });
-
-  test('queues for targets that were added since, whose channels are then no longer skipped', async () => {
+  test('queues only for targets that were added since, whose channels are then no longer skipped', async () => {
+    await putContact(gateway, 'later', { chatMemberId: 'U-later' });
     await publishAll([draft('later', 'n')]);
-    await putContact(gateway, 'later', { email: 'later@example.com' });
-    await publishAll([draft('later', 'n')]);
+    await gateway.database.sql(`update delivery set state = 'delivered' where user_id = 'later'`);
+    await putContact(gateway, 'later', { chatMemberId: 'U-later', email: 'later@example.com' });
+    expect(await publishAll([draft('later', 'n')])).toMatchObject([{ created: false }]);
     expect(await listShown(gateway, 'later', 'n')).toMatchObject([
-      { channel: 'CHAT_DM', state: 'SKIPPED', reason: 'NO_TARGET' },
+      { channel: 'CHAT_DM', state: 'DELIVERED', reason: null },
       { channel: 'EMAIL', state: 'PENDING', reason: null },
       { channel: 'PUSH', state: 'SKIPPED', reason: 'NO_TARGET' },
     ]);
@@ -239,23 +230,14 @@ describe('a batch', () => {
   });
 
   test('queues the deliveries of several users, each with channels of their own', async () => {
-    await addTargets(gateway, 'batch-a');
-    await putContact(gateway, 'batch-b', { chatMemberId: 'U-batch-b' });
-    await setPreference('batch-c', disable('email', 'push'));
+    await putContact(gateway, 'batch-a', { chatMemberId: 'U-batch-a' });
+    await setPreference('batch-b', disable('email', 'push'));
     // The same notification ID for each: notifications are identified by user and ID.
-    const users = ['batch-a', 'batch-b', 'batch-c'];
+    const users = ['batch-a', 'batch-b'];
     const results = await publishWith(chatOnly, ...users.map((user) => draft(user, 'same')));
 
-    expect(results.map(({ deliverByCaller }) => deliverByCaller)).toEqual([
-      ['EMAIL', 'PUSH'],
-      ['EMAIL', 'PUSH'],
-      [],
-    ]);
-    expect(await Promise.all(users.map((user) => stored(user)))).toEqual([
-      ['chat pending'],
-      ['chat pending'],
-      [],
-    ]);
+    expect(results.map(({ deliverByCaller }) => deliverByCaller)).toEqual([['EMAIL', 'PUSH'], []]);
+    expect(await Promise.all(users.map((user) => stored(user)))).toEqual([['chat pending'], []]);
   });
 
   test('queues and cancels nothing if it is rolled back', async () => {
@@ -269,4 +251,133 @@ describe('a batch', () => {
     await expect(batch).rejects.toMatchObject(conflict('ID_REUSED', 'input.notifications[2].id'));
     expect(await stored('rolled-back')).toEqual(everywhere);
   });
+});
+
+/** Lists the deliveries of a user after those that are no longer wanted were ended. */
+async function storedAfterEnd(userId: string, id?: string): Promise<unknown[]> {
+  await untilEnded(gateway);
+  return listStored(gateway.database, userId, id);
+}
+
+const ofProject = (id: string) => ({ task: { id, projectId: `project-${id}` } });
+
+/** Publishes a notification with a target in each channel, and another of another task and kind. */
+async function publishTwo(userId: string): Promise<{ id: string; other: string }> {
+  await addTargets(gateway, userId);
+  const { id } = await publish(gateway, userId, 'plan_requested', ofProject('a'));
+  const other = await publish(gateway, userId, 'task_failed', ofProject('b'));
+  return { id, other: other.id };
+}
+
+type Filter = { kinds?: string[]; projectIds?: string[] };
+const dismissThose = async (userId: string, filter: Filter) => {
+  const upTo = await currentCursor(gateway, userId);
+  await dismissBy(gateway, userId, { filter: { ...filter, openRequests: true, upTo } });
+};
+const ofPlans = { notificationKind: 'PLAN_REQUESTED' };
+
+/** States of chat, email and push: pending, or cancelled for a reason. */
+const pending = 'pending pending pending';
+const settled = 'settled settled settled';
+
+test.each<[what: string, change: (userId: string, id: string) => unknown, its: string, others?: string]>([
+  ['dismissing it', (user, id) => as(user).dismiss({ id }), settled],
+  ['dismissing several', (user, id) => dismissBy(gateway, user, { ids: [id, 'unknown'] }), settled],
+  ['dismissing those of a kind', (user) => dismissThose(user, { kinds: ['PLAN_REQUESTED'] }), settled],
+  ['dismissing those of a project', (user) => dismissThose(user, { projectIds: ['project-a'] }), settled],
+  ['resolving its task', (user) => resolve(gateway, user, 'a'), settled],
+  ['its successor', (user) => publish(gateway, user, 'plan_requested', ofProject('a')), settled],
+  [
+    'disabling email for its kind',
+    (user) => setPreference(user, { ...ofPlans, emailEnabled: false }),
+    'pending channel_disabled pending',
+  ],
+  [
+    'disabling chat for all kinds',
+    (user) => setPreference(user, { chatDmEnabled: false }),
+    'channel_disabled pending pending',
+    'channel_disabled pending pending',
+  ],
+  [
+    'the unsubscribe link of its kind',
+    async (userId) => {
+      const url = toUnsubscribeUrl(gateway.address, sign({ userId, kind: 'plan_requested' }));
+      expect((await fetch(url, { method: 'POST' })).status).toBe(200);
+    },
+    'pending channel_disabled pending',
+  ],
+  [
+    'removing the contact',
+    (user) => putContact(gateway, user, {}),
+    'target_removed target_removed pending',
+    'target_removed target_removed pending',
+  ],
+  [
+    'replacing the contact',
+    (user) => putContact(gateway, user, { email: 'new@example.com', chatMemberId: 'U-NEW' }),
+    pending,
+  ],
+  [
+    'registering the push subscription again',
+    (user) => registerPush(gateway, user, `https://push.example.com/${user}`),
+    pending,
+  ],
+])('%s cancels those deliveries, and no others', async (name, change, its, others = pending) => {
+  const userId = name.replaceAll(/\W/g, '-');
+  const { id, other } = await publishTwo(userId);
+  const bystander = `${userId}-bystander`;
+  await publishTwo(bystander);
+  await change(userId, id);
+
+  const list = (states: string) =>
+    states.split(' ').map((state, index) => {
+      const channel = ['chat', 'email', 'push'][index];
+      return state === 'pending' ? `${channel} pending` : `${channel} cancelled ${state}`;
+    });
+  expect(await storedAfterEnd(userId, id)).toEqual(list(its));
+  expect(await listStored(gateway.database, userId, other)).toEqual(list(others));
+  expect(new Set(await listStored(gateway.database, bystander))).toEqual(new Set(list(pending)));
+});
+
+test('sent and failed deliveries are not cancelled, and a message that can be changed is updated once', async () => {
+  const { id, other } = await publishTwo('sent');
+  const set = (channel: string, changes: string) =>
+    gateway.database.sql(`update delivery set ${changes} where user_id = 'sent' and channel = $1`, [channel]);
+  await set('email', `state = 'delivered', is_open = false`);
+  await set('push', `state = 'failed', is_open = false, reason = 'expired'`);
+  await set('chat', `state = 'delivered', receipt = 'D1 1.0', due_at = now() + interval '1 h'`);
+  await as('sent').dismiss({ id });
+
+  expect(await storedAfterEnd('sent', id)).toEqual([
+    'chat pending',
+    'email delivered',
+    'push failed expired',
+  ]);
+  const read = () => gateway.database.sql(`select * from delivery where user_id = 'sent'`);
+  const rows = await read();
+  const chat = rows.find(({ channel, notification_id }) => channel === 'chat' && notification_id === id);
+  expect(chat).toMatchObject({ step: 'update', is_open: false });
+  expect(Number(chat?.due_at)).toBeLessThanOrEqual(Date.now());
+  // Neither a repeat nor a disabled channel changes a sent delivery.
+  await as('sent').dismiss({ id });
+  await setPreference('sent', { chatDmEnabled: false });
+  expect(await storedAfterEnd('sent', other)).toContain('chat delivered');
+  expect(await read()).toEqual(rows);
+});
+
+test('retention deletes deliveries with their notifications', async () => {
+  const { id, other } = await publishTwo('retained');
+  await dismissBy(gateway, 'retained', { ids: [id, other] });
+  await gateway.database.sql(
+    `update notification set updated_at = now() - interval '31 days' where user_id = 'retained'`,
+  );
+  const retaining = await startTestGateway(
+    { ...settings, NOTIFICATION_RETENTION_DAYS: '30' },
+    gateway.database,
+  );
+  await eventually(async () => expect(await storedAfterEnd('retained', other)).toEqual([]));
+  await retaining.close();
+
+  // The dismissed plan is still an open request.
+  expect(await storedAfterEnd('retained', id)).toHaveLength(3);
 });

@@ -11,7 +11,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { deleteUser, publish } from '../support/records.ts';
 
-/* cancel.test.ts tests that a press of the link cancels the emails that wait. */
+/* outbox.test.ts tests that a press of the link cancels the emails that wait. */
 
 const createKey = () => randomBytes(32);
 const keysOf = (...keys: readonly Buffer[]): ReadonlyMap<string, KeyObject> =>
