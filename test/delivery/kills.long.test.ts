@@ -1,16 +1,34 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, useGateway } from '../support/gateway.ts';
 import { type Process, startProcess } from '../support/process.ts';
 import { publish, resolve } from '../support/records.ts';
-import { fates, isLossy, type KillingProvider, startKillingProvider } from './killing-provider.ts';
+import { startServer } from '../support/servers.ts';
 
 /*
  * Three senders of one database, of which any may be killed at any step of an attempt: before the provider has the
  * message, before its reply, and before the reply is stored. A trigger logs every claim with the notification's status.
  */
+
+/** What happens to a call: a reply, a lost reply, or the death of the sender at a step. */
+const fates = [
+  'ok',
+  'unavailable',
+  'message_rejected',
+  'no_reply',
+  'killed_before',
+  'killed_after_receipt',
+  'killed_after_reply',
+] as const;
+type Fate = (typeof fates)[number];
+
+/** Fates after which the sender does not know that the message was accepted. */
+const isLossy = (fate: Fate) => fate === 'no_reply' || fate.startsWith('killed_after');
 
 const SENDERS = ['sender-1', 'sender-2', 'sender-3'];
 const USERS = ['alice', 'bob'];
@@ -18,13 +36,13 @@ const USERS = ['alice', 'bob'];
 const chat = { CHAT_TOKEN: 'token', CHAT_API_URL: 'http://127.0.0.1:1' };
 
 const gateway = useGateway({ ...chat, DELIVERY: 'false' });
-let provider: KillingProvider;
+let provider: Awaited<ReturnType<typeof startKillingProvider>>;
 let settings: Record<string, string>;
 const running = new Map<string, Process>();
 const dying: Promise<unknown>[] = [];
 
 beforeAll(async () => {
-  provider = await startKillingProvider(kill);
+  provider = await startKillingProvider();
   settings = { ...settingsFor(gateway.database), ...chat, LOG_LEVEL: 'error' };
   const { sql } = gateway.database;
   await sql(
@@ -159,4 +177,79 @@ async function expectSound(): Promise<void> {
       expect([...provider.updates], context).toContain(String(row.receipt).split(' ').at(-1));
     }
   }
+}
+
+/** A call to post a message. `isAccepted` is whether the member has it. */
+type Post = { title: string; fate: Fate; isAccepted: boolean };
+
+const Call = z.object({
+  text: z.string().optional(),
+  ts: z.string().optional(),
+  metadata: z.object({}).loose().optional(),
+});
+
+/** Starts a chat API with a history, which decides the fate of each post and knows which sender called. */
+async function startKillingProvider() {
+  const posts: Post[] = [];
+  const updates = new Set<string>();
+  const history: { ts: string; metadata: object | undefined }[] = [];
+  const queue: Fate[] = [];
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, sender = '', method] = request.url?.split('/') ?? [];
+    const body = await text(request);
+    const reply = (body: object) => {
+      response.setHeader('Content-Type', 'application/json');
+      return new Promise<void>((resolve) => response.end(JSON.stringify(body), resolve));
+    };
+    if (method === 'conversations.open') return reply({ ok: true, channel: { id: 'D1' } });
+    if (method === 'conversations.history') return reply({ ok: true, messages: history });
+    const call = Call.parse(JSON.parse(body));
+    if (method === 'chat.update') {
+      updates.add(call.ts ?? '');
+      return reply({ ok: true });
+    }
+    const fate = queue.shift() ?? 'ok';
+    const isAccepted = fate === 'ok' || isLossy(fate);
+    const title = /task-\d+/.exec(call.text ?? '')?.[0] ?? '';
+    posts.push({ title, fate, isAccepted });
+    const ts = `1700000000.${String(posts.length).padStart(6, '0')}`;
+    if (isAccepted) history.push({ ts, metadata: call.metadata });
+    const accepted = { ok: true, channel: 'D1', ts };
+    switch (fate) {
+      case 'ok':
+        return reply(accepted);
+      case 'unavailable':
+        return reply({ ok: false, error: 'internal_error' });
+      case 'message_rejected':
+        return reply({ ok: false, error: 'msg_too_long' });
+      case 'no_reply':
+        response.destroy();
+        return;
+      case 'killed_before':
+      case 'killed_after_receipt':
+        kill(sender);
+        response.destroy();
+        return;
+      case 'killed_after_reply':
+        await reply(accepted);
+        kill(sender);
+    }
+  }
+
+  const server = createServer((request, response) => {
+    // A killed sender breaks its connection while the request is read.
+    serve(request, response).catch(() => response.destroy());
+  });
+  const { url, close } = await startServer(server);
+  return {
+    posts,
+    /** The receipts of the messages that were updated. */
+    updates,
+    /** Decides the fate of the next posts. Later ones are accepted. */
+    decide: (...fates: readonly Fate[]) => void queue.push(...fates),
+    /** The URL of the API for a sender of this name. */
+    addressFor: (sender: string) => `${url}/${sender}`,
+    close,
+  };
 }

@@ -49,19 +49,14 @@ describe('the request and the details', () => {
   test.each<[string, NotificationContent, string | null, string, string | null]>([
     ['a plan', plan, 'A preview', 'A plan needs your approval.', 'Add a form.'],
     ['a question', ask('Which?'), 'A preview', 'A question needs your answer.', 'Which?'],
-    ['an empty list of questions', ask(), null, 'A question needs your answer.', null],
     ['several questions', ask('Which?', 'When?'), null, '2 questions need your answers.', 'Which?\nWhen?'],
-    ['a failure', result('task_failed', 'It broke.'), null, FAILED, 'It broke.'],
     ['a failure with a preview', result('task_failed', 'It'), 'It broke.', FAILED, 'It broke.'],
-    ['a failure without a message', result('task_failed', null), null, FAILED, null],
-    ['a failure with an empty message', result('task_failed', ''), null, FAILED, null],
+    ['a failure without a message', result('task_failed', ''), null, FAILED, null],
     ['a failure with an empty preview', result('task_failed', 'It broke.'), '', FAILED, 'It broke.'],
     ['a response', result('task_response_ready', 'Done.'), null, READY, 'Done.'],
-    ['a response with a preview', result('task_response_ready', null), 'Done.', READY, 'Done.'],
     ['3000 characters', result('task_failed', long(3000)), null, FAILED, long(3000)],
     ['more, which are cut', result('task_failed', long(3001)), null, FAILED, `${long(2999)}…`],
     ['a pair at the limit', result('task_failed', `${long(2998)}😀😀`), null, FAILED, `${long(2998)}…`],
-    ['a pair before it', result('task_failed', `${long(2997)}😀😀`), null, FAILED, `${long(2997)}😀…`],
   ])('of %s', (_what, content, previewText, request, details) => {
     expect(create({ ...content, previewText })).toMatchObject({ kind: content.kind, request, details });
   });
@@ -101,9 +96,7 @@ describe('the questions', () => {
 describe('the URL', () => {
   test.each([
     ['a/b?c#d&e', 'a%2Fb%3Fc%23d%26e'],
-    ['$& $1 $$', '%24%26%20%241%20%24%24'],
-    ['ä 用户 😀', '%C3%A4%20%E7%94%A8%E6%88%B7%20%F0%9F%98%80'],
-    ['{id}', '%7Bid%7D'],
+    ['$& 用户', '%24%26%20%E7%94%A8%E6%88%B7'],
     ['"><script>', '%22%3E%3Cscript%3E'],
   ])('contains the encoded ID %s', (id, encoded) => {
     expect(create({}, APP_URL, id).url).toBe(`https://app.example.com/inbox?id=${encoded}#top`);
