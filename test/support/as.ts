@@ -58,11 +58,10 @@ export type Caller = {
   /** Subscribes, and returns the stream. @throws {Error} if the subscription is rejected */
   follow(document: string, variables?: Variables): Promise<SseStream>;
   rest: Record<'get' | 'delete', (path: string, request?: RestRequest) => Promise<RestReply>> &
-    Record<
-      'post' | 'put' | 'patch',
-      (path: string, body?: unknown, request?: RestRequest) => Promise<RestReply>
-    >;
+    Record<'post' | 'put' | 'patch', SendBody>;
 };
+
+type SendBody = (path: string, body?: unknown, request?: RestRequest) => Promise<RestReply>;
 
 /** A user with the full account, or what returns the token of another caller, such as `platform`. */
 export type Who = string | (() => Promise<string>);
@@ -88,13 +87,11 @@ export function createAs(gateway: { readonly address: string }): (who: Who) => C
     };
     const call = async (method: string, path: string, request?: RestRequest) =>
       rest(gateway, method, path, { token: await token(), ...request });
-    const methods = documents.map(([name, text]) => {
-      const takesInput = text.includes('($input:');
-      const method = async (given: Record<string, unknown> = {}) => {
-        return only(only(await run(text, takesInput ? { input: given } : given)));
-      };
-      return [name, method];
-    });
+    const methods = documents.map(([name, text]) => [
+      name,
+      async (given: Variables = {}) =>
+        only(only(await run(text, text.includes('($input:') ? { input: given } : given))),
+    ]);
     return {
       ...Object.fromEntries(methods),
       graphql: send,

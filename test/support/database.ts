@@ -75,7 +75,16 @@ export async function waitingSessions({ sql }: Pick<TestDatabase, 'sql'>): Promi
 
 /** Wraps an existing database. `drop` does nothing; every statement opens its own connection. */
 export function existingDatabase(url: string): TestDatabase {
-  return { url, sql: (text, values) => queryOnce(url, text, values), drop: async () => undefined };
+  return {
+    url,
+    async sql(text, values = []) {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      const query = client.query<Record<string, unknown>>(text, [...values]);
+      return (await query.finally(() => client.end())).rows;
+    },
+    drop: async () => undefined,
+  };
 }
 
 /** This worker's connections to the server. */
@@ -115,15 +124,4 @@ function openPool({ href }: URL): pg.Pool {
   const pool = new pg.Pool({ connectionString: href, allowExitOnIdle: true });
   // A test may have terminated an idle session.
   return pool.on('error', () => undefined);
-}
-
-async function queryOnce(url: string, text: string, values: readonly unknown[] = []) {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    const { rows } = await client.query<Record<string, unknown>>(text, [...values]);
-    return rows;
-  } finally {
-    await client.end();
-  }
 }

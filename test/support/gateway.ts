@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { createLog } from '../../src/log.ts';
@@ -58,10 +58,7 @@ export function useGateway(
     started = await startTestGateway(environment, first?.database);
   });
   afterAll(() => started?.close());
-  const running = () => {
-    if (started === undefined) throw new Error('The gateway starts before the first test.');
-    return started;
-  };
+  const running = () => started ?? expect.unreachable('The gateway starts before the first test.');
   const gateway: Omit<TestGateway, 'as'> = {
     get address() {
       return running().address;

@@ -5,13 +5,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { getPort, startServer, type TestServer } from './servers.ts';
 
 /** A mail as received: the addresses of the envelope, the source, and its parts. */
-type ReceivedMail = {
-  from: string;
-  to: string[];
-  source: string;
-  parsed: ParsedMail;
-  isSecure: boolean;
-};
+type ReceivedMail = { from: string; to: string[]; source: string; parsed: ParsedMail; isSecure: boolean };
 
 export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 

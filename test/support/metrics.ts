@@ -11,7 +11,7 @@ export type Scrape = {
 };
 
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
-const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/y;
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g;
 
 /** Reads the metrics. @throws {Error} for a line that does not match the format */
 export async function scrape(
@@ -21,15 +21,11 @@ export async function scrape(
   const response = await fetch(`${address}/metrics`, { headers });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${response.status} ${text}`);
-  const lines = text.split('\n').filter((line) => line !== '');
-  const samples = lines.filter((line) => !line.startsWith('#')).map(parseSample);
-  const types = lines.flatMap((line) => {
-    const [, name = '', type = ''] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
-    return name === '' ? [] : [[name, type] as const];
-  });
+  const samples = text.match(/^[^#\n].*$/gm)?.map(parseSample) ?? [];
+  const types = text.matchAll(/^# TYPE (\S+) (\S+)$/gm);
   return {
     samples,
-    types: new Map(types),
+    types: new Map(Array.from(types, ([, name = '', type = '']) => [name, type])),
     sum(name, labels = {}) {
       const found = samples.filter(
         (sample) =>
@@ -42,14 +38,8 @@ export async function scrape(
 }
 
 function parseSample(line: string): Sample {
-  const [, name, inner = '', value] = SAMPLE.exec(line) ?? [];
-  if (name === undefined) throw new Error(`Invalid sample: ${line}`);
-  const labels: Record<string, string> = {};
-  LABEL.lastIndex = 0;
-  while (LABEL.lastIndex < inner.length) {
-    const [, label, text = ''] = LABEL.exec(inner) ?? [];
-    if (label === undefined) throw new Error(`Invalid labels: ${line}`);
-    labels[label] = text;
-  }
-  return { name, labels, value: Number(value === '+Inf' ? Infinity : value) };
+  const [, name, labels = '', value] = SAMPLE.exec(line) ?? [];
+  if (name === undefined || labels.replace(LABEL, '') !== '') throw new Error(`Invalid sample: ${line}`);
+  const pairs = Array.from(labels.matchAll(LABEL), ([, label = '', text = '']) => [label, text]);
+  return { name, labels: Object.fromEntries(pairs), value: Number(value === '+Inf' ? Infinity : value) };
 }

@@ -51,11 +51,8 @@ export function getValidator(...place: readonly string[]): ValidateFunction {
 
 /** Returns the validator of an operation's response body. */
 export function getBodyValidator(path: string, method: string, status: number): ValidateFunction {
-  const name = formatComponentName(openApi.paths[path]?.[method]?.responses[status]);
-  const place =
-    name === undefined
-      ? ['paths', path, method, 'responses', String(status)]
-      : ['components', 'responses', name];
+  const name = componentOf(openApi.paths[path]?.[method]?.responses[status]);
+  const place = name ? ['components', 'responses', name] : ['paths', path, method, 'responses', `${status}`];
   return getValidator(...place, 'content', 'application/json', 'schema');
 }
 
@@ -66,11 +63,10 @@ export function checkAgainstOpenApi(
 ): void {
   const what = `${request.method} ${request.path} -> ${reply.status} ${reply.text.slice(0, 2000)}`;
   const method = request.method.toLowerCase();
-  const path = Object.keys(openApi.paths).find(
-    (template) => openApi.paths[template]?.[method] && matchesTemplate(template, request.path),
-  );
-  const operation = path === undefined ? undefined : openApi.paths[path]?.[method];
-  if (path === undefined || operation === undefined) return;
+  const [address = ''] = request.path.split('?', 1);
+  const found = operations.find((one) => one.method === request.method && toPattern(one.path).test(address));
+  if (found === undefined) return;
+  const { path, operation } = found;
   const response = findResponse(operation, reply.status);
   if (response === undefined) throw new Error(`The document describes no such reply: ${what}`);
   const { headers = {}, content } = response;
@@ -88,7 +84,7 @@ export function checkAgainstOpenApi(
 export function findResponse(operation: Operation, status: number): Response | undefined {
   const response = operation.responses[status];
   if (response === undefined || !('$ref' in response)) return response;
-  return openApi.components.responses[formatComponentName(response) ?? ''];
+  return openApi.components.responses[componentOf(response) ?? ''];
 }
 
 /** Headers that errors have too, although only the introduction says so. */
@@ -112,12 +108,9 @@ function headerErrors(
   });
 }
 
-function matchesTemplate(template: string, address: string): boolean {
-  const [path = ''] = address.split('?', 1);
-  return new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]*')}$`).test(path);
-}
+const toPattern = (template: string) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]*')}$`);
 
 /** Returns the name of the referenced component, if there is a reference. */
-function formatComponentName(thing: object | undefined): string | undefined {
+function componentOf(thing: object | undefined): string | undefined {
   return thing !== undefined && '$ref' in thing ? String(thing.$ref).split('/').at(-1) : undefined;
 }

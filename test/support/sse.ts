@@ -7,18 +7,7 @@ export type SseResult = {
 };
 
 /** An open subscription. */
-export type SseStream = {
-  /** All results so far. */
-  readonly results: readonly SseResult[];
-  /** The number of comments so far, which the gateway sends to keep the connection open. */
-  heartbeats(): number;
-  /** Returns the next result. @throws {Error} if the stream ends first */
-  take(): Promise<SseResult>;
-  /** Resolves at the end of the stream: `complete` if the server ended it by the protocol, otherwise `cut`. */
-  ended: Promise<'complete' | 'cut'>;
-  /** Closes the connection. */
-  close(): void;
-};
+export type SseStream = ReturnType<typeof readStream>;
 
 /** The reply to a subscription request: a stream, or errors. */
 export type SseReply = {
@@ -63,7 +52,7 @@ export async function openStream(...request: Parameters<typeof subscribe>): Prom
   return reply.stream;
 }
 
-function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => void): SseStream {
+function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => void) {
   const results: SseResult[] = [];
   let heartbeats = 0;
   let taken = 0;
@@ -75,9 +64,12 @@ function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => 
   });
 
   return {
+    /** All results so far. */
     results,
+    /** The number of comments so far, which the gateway sends to keep the connection open. */
     heartbeats: () => heartbeats,
-    async take() {
+    /** Returns the next result. @throws {Error} if the stream ends first */
+    async take(): Promise<SseResult> {
       for (;;) {
         const result = results[taken];
         if (result !== undefined) {
@@ -88,7 +80,9 @@ function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => 
         await arrival.promise;
       }
     },
+    /** Resolves at the end of the stream: `complete` if the server ended it by the protocol, otherwise `cut`. */
     ended,
+    /** Closes the connection. */
     close,
   };
 
@@ -108,16 +102,12 @@ function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => 
 
   /** Returns whether the block ends the stream. */
   function handleBlock(block: string): boolean {
-    const lines = block.split('\n').map((line): [string, string] => {
-      const colon = line.indexOf(':');
-      return [line.slice(0, colon), line.slice(colon + 1).trim()];
-    });
-    const { event, data } = Object.fromEntries(lines);
-    if (event === 'complete') return true;
-    if (data === undefined) heartbeats += 1;
+    if (/^event: ?complete$/m.test(block)) return true;
+    const [, event] = /^data: ?(.+)$/m.exec(block) ?? [];
+    if (event === undefined) heartbeats += 1;
     else {
-      const { data: value, errors = [] } = JSON.parse(data);
-      results.push({ data: value, errors });
+      const { data, errors = [] } = JSON.parse(event);
+      results.push({ data, errors });
     }
     arrival.resolve();
     arrival = Promise.withResolvers();
