@@ -16,31 +16,14 @@ const CONNECTIONS = 400;
 
 /** Compressed, it has at most 1.1 KB. */
 const document = ' '.repeat(1_000_000);
-const encodings = [
-  ['identity', document.slice(0, 1100)],
-  ['gzip', gzipSync(document)],
-  ['br', brotliCompressSync(document)],
-  ['zstd', zstdCompressSync(document)],
-] as const;
-const framings = ['Transfer-Encoding: chunked', 'Content-Length: 1200', 'Content-Length: 1000000'];
 
-const attacks = encodings.flatMap(([encoding, content]) =>
-  framings.flatMap((framing) =>
-    [true, false].map((hasToken) => ({
-      what: `${encoding}, ${framing}, ${hasToken ? 'one token' : 'no token'}`,
-      lines: () => [
-        'POST /graphql HTTP/1.1',
-        'Host: a',
-        'Content-Type: application/json',
-        `Content-Encoding: ${encoding}`,
-        framing,
-        ...(hasToken ? [`Authorization: Bearer ${token}`] : []),
-      ],
-      part: Buffer.from(content.slice(0, -1)).toString('latin1'),
-      isChunked: framing.endsWith('chunked'),
-    })),
-  ),
-);
+/** The start of a body, its encoding, and how its length is announced. */
+const attacks = [
+  ['identity', document.slice(0, 1100), 'Content-Length: 1200', false],
+  ['gzip', gzipSync(document), 'Transfer-Encoding: chunked', true],
+  ['br', brotliCompressSync(document), 'Content-Length: 1000000', true],
+  ['zstd', zstdCompressSync(document), 'Transfer-Encoding: chunked', false],
+] as const;
 
 /** Waits until the gateway has handled everything that it received. */
 function untilIdle(): Promise<void> {
@@ -61,10 +44,15 @@ async function expectServed(): Promise<void> {
 const toRequest = (lines: readonly string[], body = '') => [...lines, '', body].join('\r\n');
 
 test.each(attacks)(
-  'uses less than 80 MiB for 400 unfinished bodies, and serves others: $what',
-  async ({ lines, part, isChunked }) => {
+  'uses less than 80 MiB for 400 unfinished bodies, and serves others: %s',
+  async (encoding, content, framing, hasToken) => {
     await expectServed();
-    const text = toRequest(lines(), isChunked ? `${part.length.toString(16)}\r\n${part}\r\n` : part);
+    const lines = ['Host: a', 'Content-Type: application/json', `Content-Encoding: ${encoding}`, framing];
+    if (hasToken) lines.push(`Authorization: Bearer ${token}`);
+    const part = Buffer.from(content.slice(0, -1)).toString('latin1');
+    const isChunked = framing.endsWith('chunked');
+    const body = isChunked ? `${part.length.toString(16)}\r\n${part}\r\n` : part;
+    const text = toRequest(['POST /graphql HTTP/1.1', ...lines], body);
     const used = await measureMemoryMiB(gateway, async () => {
       const opening = Array.from({ length: CONNECTIONS }, () => openUnread(gateway, text));
       const connections = await Promise.all(opening);

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
 import { type DevelopmentGateway, findGraphiqlUrl, startDevelopmentGateway } from '../support/development.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
-import { startForwardingProxy } from './support/forwarding-proxy.ts';
+import { startServer, type TestServer } from '../support/servers.ts';
 
 /*
  * A development gateway is reached by other machines through a proxy on its machine, which replaces the `Host` and adds
@@ -12,7 +14,7 @@ import { startForwardingProxy } from './support/forwarding-proxy.ts';
  */
 
 let gateway: DevelopmentGateway;
-let proxy: Awaited<ReturnType<typeof startForwardingProxy>>;
+let proxy: TestServer;
 let key: string;
 beforeAll(async () => {
   gateway = await startDevelopmentGateway({ GRAPHIQL: 'true', LOG_LEVEL: 'trace' });
@@ -24,115 +26,116 @@ afterAll(async () => {
   await gateway.close();
 });
 
-/** Headers of a browser that opens the page, directly or through a proxy. */
-const visitors: Record<string, readonly string[]> = {
-  'any program': [],
-  'a browser that opens the page': ['Sec-Fetch-Site: none', 'Sec-Fetch-Dest: document', 'Accept: text/html'],
-  'the page itself': ['Sec-Fetch-Site: same-origin', 'Sec-Fetch-Dest: empty'],
-  'a program that claims to be local': [
-    'Origin: http://127.0.0.1:4000',
-    'X-Forwarded-For: 127.0.0.1',
-    'X-Real-IP: 127.0.0.1',
-    'Forwarded: for=127.0.0.1;host=localhost',
-    'X-Forwarded-Host: localhost',
-    'Accept: text/html',
-  ],
-};
-
-const paths = [
-  '/',
-  '/graphql',
-  '/graphql/',
-  '/graphql/token',
-  '/docs',
-  '/openapi.json',
-  '/healthz',
-  '/metrics',
-];
-
-/** Reads the page's files, and those that they load, by path. */
-async function readAssets(): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
-  const read = async (path: string) => {
-    const text = await (await fetch(`${proxy.address}${path}`, { headers: { Accept: 'text/html' } })).text();
-    found.set(path, text);
-    for (const [name] of text.matchAll(/[\w-]+-[0-9a-f]{16}\.(?:js|css|ico)/g)) {
-      if (!found.has(`/graphql/assets/${name}`)) await read(`/graphql/assets/${name}`);
-    }
-  };
-  await read('/graphql');
-  return found;
+/** Starts a proxy like nginx's `proxy_pass` without further directives. */
+function startForwardingProxy(upstream: string): Promise<TestServer> {
+  const { hostname, port, host } = new URL(upstream);
+  const server = createServer((request, response) => {
+    const { method, url: path, headers } = request;
+    const sent = httpRequest({
+      hostname,
+      port,
+      method,
+      path,
+      headers: { ...headers, host, connection: 'close' },
+    });
+    request.pipe(sent);
+    sent.on('error', () => response.destroy());
+    void once(sent, 'response').then(([reply]) => {
+      const { connection: _ofUpstream, ...replied } = reply.headers;
+      reply.pipe(response.writeHead(reply.statusCode, replied));
+    });
+  });
+  return startServer(server);
 }
 
-/** Every token that jose signs begins like this: `{"` in base64url. */
-const TOKEN = /eyJ[\w-]+\.[\w-]+\.[\w-]+/;
+/** Headers of a browser that opens the page, directly or through a proxy. */
+const visitors: [who: string, headers: string[]][] = [
+  ['any program', []],
+  [
+    'a browser that opens the page',
+    ['Sec-Fetch-Site: none', 'Sec-Fetch-Dest: document', 'Accept: text/html'],
+  ],
+  ['the page itself', ['Sec-Fetch-Site: same-origin', 'Sec-Fetch-Dest: empty']],
+  [
+    'a program that claims to be local',
+    [
+      'Origin: http://127.0.0.1:4000',
+      'X-Forwarded-For: 127.0.0.1',
+      'X-Real-IP: 127.0.0.1',
+      'Forwarded: for=127.0.0.1;host=localhost',
+      'X-Forwarded-Host: localhost',
+      'Accept: text/html',
+    ],
+  ],
+];
 
+/** Expects no key, and no token, which begins like every one that jose signs: `{"` in base64url. */
 function expectNoSecret(text: string): void {
-  expect(text).not.toMatch(TOKEN);
+  expect(text).not.toMatch(/eyJ[\w-]+\.[\w-]+\.[\w-]+/);
   expect(text).not.toContain(key);
 }
 
-const KEY_LENGTH = 43;
 const wrongKey = () => randomBytes(32).toString('base64url');
 
-/** Bodies of a visitor who guesses. */
-const guesses: Record<string, () => string> = {
-  'no body': () => '',
-  'an empty object': () => '{}',
-  'an empty key': () => JSON.stringify({ key: '' }),
-  'a random key': () => JSON.stringify({ key: wrongKey() }),
-  'another type': () => JSON.stringify({ key: true }),
-  'a key of zeros': () => JSON.stringify({ key: 'A'.repeat(KEY_LENGTH) }),
-  'an inherited property': () => '{"__proto__":{"key":"a"}}',
-  'duplicate properties': () => `{"key":"${wrongKey()}","key":"${wrongKey()}"}`,
-  'invalid JSON': () => '{"key":',
-  'a long key': () => JSON.stringify({ key: 'A'.repeat(1000) }),
-};
+test.each(visitors)('pages and documents have neither token nor key for %s', async (_who, headers) => {
+  const pages = ['/', '/graphql', '/graphql/', '/graphql/token', '/docs'];
+  for (const path of [...pages, '/openapi.json', '/healthz', '/metrics']) {
+    for (const method of ['GET', 'OPTIONS'])
+      expectNoSecret((await sendRaw({ address: proxy.url }, rawRequest(`${method} ${path}`, headers))).text);
+  }
+});
 
-test.each(Object.keys(visitors))('pages and documents have neither token nor key for %s', async (who) => {
-  for (const to of [proxy, gateway]) {
-    for (const path of paths) {
-      for (const method of ['GET', 'HEAD', 'OPTIONS']) {
-        const { text } = await sendRaw(to, rawRequest(`${method} ${path}`, visitors[who]));
-        expectNoSecret(text);
-      }
+test("the page's files, and those that they load, have neither token nor key", async () => {
+  const read = new Set<string>();
+  const readAll = async (path: string) => {
+    read.add(path);
+    const text = await (await fetch(`${proxy.url}${path}`, { headers: { Accept: 'text/html' } })).text();
+    expectNoSecret(text);
+    for (const [name] of text.matchAll(/[\w-]+-[0-9a-f]{16}\.(?:js|css|ico)/g))
+      if (!read.has(`/graphql/assets/${name}`)) await readAll(`/graphql/assets/${name}`);
+  };
+  await readAll('/graphql');
+  expect(read.size).toBeGreaterThan(6);
+});
+
+test.each<[guess: string, body: string]>([
+  ['no body', ''],
+  ['an empty object', '{}'],
+  ['an empty key', '{"key":""}'],
+  ['a random key', JSON.stringify({ key: wrongKey() })],
+  ['another type', '{"key":true}'],
+  ['an inherited property', '{"__proto__":{"key":"a"}}'],
+  ['duplicate properties', `{"key":"${wrongKey()}","key":"${wrongKey()}"}`],
+  ['invalid JSON', '{"key":'],
+  ['a long key', JSON.stringify({ key: 'A'.repeat(1000) })],
+])('a POST with %s receives no token', async (_guess, body) => {
+  for (const [, headers] of visitors) {
+    for (const type of ['application/json', 'text/plain']) {
+      const lines = [...headers, `Content-Type: ${type}`, `Content-Length: ${body.length}`];
+      const request = rawRequest(`POST /graphql/token?key=${wrongKey()}`, lines, body);
+      const { status, text } = await sendRaw({ address: proxy.url }, request);
+      expect([400, 404]).toContain(status);
+      expectNoSecret(text);
     }
   }
 });
 
-test("the page's files have neither token nor key", async () => {
-  const assets = await readAssets();
-  expect(assets.size).toBeGreaterThan(6);
-  for (const text of assets.values()) expectNoSecret(text);
-});
+/** Sends a key as the page does. */
+const exchange = (address: string, given: string) =>
+  fetch(`${address}/graphql/token`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Sec-Fetch-Site': 'same-origin', Origin: address },
+    body: JSON.stringify({ key: given }),
+  });
 
-test.each(Object.keys(guesses))('a POST with %s receives no token', async (guess) => {
-  for (const headers of Object.values(visitors)) {
-    for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded']) {
-      for (const path of ['/graphql/token', `/graphql/token?key=${wrongKey()}`]) {
-        const body = guesses[guess]?.() ?? '';
-        const lines = [...headers, `Content-Type: ${type}`, `Content-Length: ${body.length}`];
-        const { status, text } = await sendRaw(proxy, rawRequest(`POST ${path}`, lines, body));
-        expect([400, 404]).toContain(status);
-        expectNoSecret(text);
-      }
-    }
-  }
-});
+test('many guesses are rejected; with the printed key, a user receives a token, directly and through the proxy', async () => {
+  const guesses = Array.from({ length: 500 }, async () => (await exchange(proxy.url, wrongKey())).status);
+  expect(new Set(await Promise.all(guesses))).toEqual(new Set([404]));
 
-test('many guesses are rejected, and do not end the validity of the key', async () => {
-  const statuses = await Promise.all(
-    Array.from({ length: 500 }, async () => (await exchange(proxy.address, wrongKey())).status),
-  );
-  expect(new Set(statuses)).toEqual(new Set([404]));
-  expect((await exchange(gateway.address, key)).status).toBe(200);
-});
-
-test('the user who has the printed URL receives a token, directly and through the proxy', async () => {
-  for (const { address } of [gateway, proxy]) {
-    const { status, text } = await exchange(address, key);
-    expect(status).toBe(200);
-    const { token } = JSON.parse(text);
+  for (const address of [gateway.address, proxy.url]) {
+    const reply = await exchange(address, key);
+    expect(reply.status).toBe(200);
+    const { token } = await reply.json();
     const { data } = await graphql({ address }, '{ workspaces { totalCount } }', {}, { token });
     expect(data).toEqual({ workspaces: { totalCount: 0 } });
   }
@@ -143,13 +146,3 @@ test('nothing that arrived is in the log', () => {
   expect(log).toContain('/graphql/token');
   expectNoSecret(log);
 });
-
-/** Sends a key as the page does. */
-async function exchange(address: string, given: string) {
-  const reply = await fetch(`${address}/graphql/token`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'Sec-Fetch-Site': 'same-origin', Origin: address },
-    body: JSON.stringify({ key: given }),
-  });
-  return { status: reply.status, text: await reply.text() };
-}

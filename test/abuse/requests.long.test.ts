@@ -1,8 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { getIntrospectionQuery } from 'graphql';
 import { beforeAll, expect, test } from 'vitest';
-import { settingsFor } from '../support/gateway.ts';
-import { startGatewayProcess } from '../support/process.ts';
 import { payloads, workspaceInput } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 import { measureMemoryMiB, measureProcessorTime, useMeasuredGateway } from './support/measured-gateway.ts';
@@ -17,10 +14,10 @@ let tokens: Readonly<Record<Caller, string>>;
 /** Processor time of a plain request, in milliseconds. */
 let plainMs: number;
 
-type Caller = 'nobody' | 'member' | 'service';
+type Caller = 'member' | 'service';
 
 beforeAll(async () => {
-  tokens = { nobody: '', member: await member('mallory'), service: await platform() };
+  tokens = { member: await member('mallory'), service: await platform() };
   await measureProcessorTime(gateway, 100, plain);
   plainMs = await measureProcessorTime(gateway, 200, plain);
 });
@@ -33,7 +30,7 @@ async function post(path: string, caller: Caller, body: string, method = 'POST')
     method,
     headers: {
       'Content-Type': 'application/json',
-      ...(caller !== 'nobody' && { Authorization: `Bearer ${tokens[caller]}` }),
+      Authorization: `Bearer ${tokens[caller]}`,
     },
     body,
   });
@@ -45,30 +42,25 @@ const repeat = (count: number, make: (index: number) => string, separator = ' ')
 
 const name = (length: number) => `N${'a'.repeat(length - 1)}`;
 const variables100 = `(${repeat(100, (i) => `$v${i}: Int`)})`;
-const PUBLISH =
-  'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }';
-const UPDATE =
-  'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }';
-const PUT = 'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { __typename } }';
-const publication = (input: unknown) => ({
-  input: {
-    userId: 'mallory',
-    task: { id: 't', projectId: 'p' },
-    title: 'T',
-    payload: { planRequested: { toolId: 'tool', input } },
-  },
-});
+/** A mutation with an input. */
+const mutate = (field: string, type: string) =>
+  `mutation ($input: ${type}Input!) { ${field}(input: $input) { __typename } }`;
+const PUBLISH = mutate('publishNotification', 'PublishNotification');
+const UPDATE = mutate('updateNotificationPreferences', 'UpdateNotificationPreferences');
+const PUT = mutate('putWorkspaces', 'PutWorkspaces');
+const publish = (payload: object) => {
+  return { input: { userId: 'mallory', task: { id: 't', projectId: 'p' }, title: 'T', payload } };
+};
+const publishPlan = (input: object) => publish({ planRequested: { toolId: 'tool', input } });
+const manyKeys = () => Object.fromEntries(Array.from({ length: 60_000 }, (_none, i) => [`key${i}`, i]));
 const list = <Item>(length: number, item: Item): Item[] => Array<Item>(length).fill(item);
 const dismissals = (count: number) =>
   `mutation ($ids: [ID!]) { ${repeat(count, (i) => `a${i}: dismissNotifications(input: { ids: $ids }) { __typename }`)} }`;
 
 type Attack = { what: string; caller?: Caller; query: string; variables?: () => unknown };
 
+/** Documents. Without a token, they are rejected for its lack after the same steps, or earlier. */
 const documents: Attack[] = [
-  {
-    what: 'line breaks and 100 unused variables',
-    query: `query ${variables100} {${'\n'.repeat(60_000)} __typename }`,
-  },
   {
     what: 'a megabyte of line breaks and 100 unused variables',
     query: `query ${variables100} {${'\n'.repeat(1_000_000)} __typename }`,
@@ -76,10 +68,6 @@ const documents: Attack[] = [
   {
     what: 'one variable a thousand times, behind line breaks',
     query: `query (${repeat(1000, () => '$v: Int')}) {${'\n'.repeat(50_000)} __typename }`,
-  },
-  {
-    what: 'an operation name of 60,000 characters and 100 unused variables',
-    query: `query ${name(60_000)} ${variables100} { __typename }`,
   },
   {
     what: 'an operation name of 0.9 MB and 100 unused variables',
@@ -106,33 +94,26 @@ const documents: Attack[] = [
 const inputs: Attack[] = [
   {
     what: 'a list of 250,000 IDs under 20 aliases',
-    caller: 'member',
     query: dismissals(20),
     variables: () => ({ ids: list(250_000, 'a') }),
   },
   {
     what: 'a list of 60,000 bad IDs',
-    caller: 'member',
     query: dismissals(1),
     variables: () => ({ ids: list(60_000, '\u0000') }),
   },
   {
     what: '340,000 empty preferences',
-    caller: 'member',
     query: UPDATE,
     variables: () => ({ input: { preferences: list(340_000, {}) } }),
   },
   {
     what: 'unknown fields of an input',
-    caller: 'member',
     query: UPDATE,
-    variables: () => ({
-      input: Object.fromEntries(Array.from({ length: 60_000 }, (_none, i) => [`key${i}`, i])),
-    }),
+    variables: () => ({ input: manyKeys() }),
   },
   {
     what: 'a cursor of 0.9 MB under 20 aliases',
-    caller: 'member',
     query: `query ($after: String) { ${repeat(20, (i) => `a${i}: workspaces(after: $after) { totalCount }`)} }`,
     variables: () => ({ after: 'a'.repeat(900_000) }),
   },
@@ -140,24 +121,20 @@ const inputs: Attack[] = [
     what: 'wrong keys of a JSON input',
     caller: 'service',
     query: PUBLISH,
-    variables: () => publication({ [`${'k'.repeat(400_000)}\u0000`]: 1, summary: 1 }),
+    variables: () => publishPlan({ [`${'k'.repeat(400_000)}\u0000`]: 1, summary: 1 }),
   },
   {
     what: 'a thousand JSON values that cannot be stored, below a long key',
     caller: 'service',
     query: PUBLISH,
-    variables: () => publication({ ['k'.repeat(100_000)]: list(1000, '\u0000') }),
+    variables: () => publishPlan({ ['k'.repeat(100_000)]: list(1000, '\u0000') }),
   },
   {
     what: '300,000 wrong questions',
     caller: 'service',
     query: PUBLISH,
-    variables: () => ({
-      input: {
-        ...publication({}).input,
-        payload: { questionRequested: { toolId: 'tool', input: { questions: list(300_000, 1) } } },
-      },
-    }),
+    variables: () =>
+      publish({ questionRequested: { toolId: 'tool', input: { questions: list(300_000, 1) } } }),
   },
   {
     what: '501 workspaces with preview tokens',
@@ -171,37 +148,23 @@ const inputs: Attack[] = [
     what: '500 workspaces with an error each',
     caller: 'service',
     query: PUT,
-    variables: () => ({
-      input: {
-        userId: 'mallory',
-        workspaces: list(500, workspaceInput({ gitRef: 'x'.repeat(1000), cpus: 1 })).map((given) => ({
-          ...given,
-          id: 'no',
-        })),
-      },
-    }),
+    variables: () => {
+      const wrong = workspaceInput({ id: 'no', gitRef: 'x'.repeat(1000), cpus: 1 });
+      return { input: { userId: 'mallory', workspaces: list(500, wrong) } };
+    },
   },
   {
     what: 'both payloads, of half a megabyte',
     caller: 'service',
     query: PUBLISH,
-    variables: () => ({
-      input: {
-        ...publication({}).input,
-        payload: { ...payloads.task_failed, ...payloads.plan_requested, other: 'x'.repeat(500_000) },
-      },
-    }),
+    variables: () =>
+      publish({ ...payloads.task_failed, ...payloads.plan_requested, other: 'x'.repeat(500_000) }),
   },
 ];
 
 const MAX_REPLY_BYTES = 128 * 1024 + 4096;
 
-const attacks: Attack[] = [
-  ...documents.map((attack) => ({ ...attack, what: `${attack.what}, without a token` })),
-  ...documents.map((attack): Attack => ({ ...attack, caller: 'member' })),
-  ...inputs,
-];
-const overGraphQL = attacks.map(({ what, caller = 'nobody', query, variables }) => ({
+const overGraphQL = [...documents, ...inputs].map(({ what, caller = 'member', query, variables }) => ({
   what,
   prepare: () => {
     const body = JSON.stringify({ query, variables: variables?.() });
@@ -209,17 +172,14 @@ const overGraphQL = attacks.map(({ what, caller = 'nobody', query, variables }) 
   },
 }));
 const overRest = [
-  ['340,000 empty preferences over REST', { preferences: list(340_000, {}) }],
-  [
-    '100 wrong preferences with long values over REST',
-    { preferences: list(100, { email_enabled: 'x'.repeat(9000) }) },
-  ],
-  [
-    'unknown properties over REST',
-    Object.fromEntries(Array.from({ length: 60_000 }, (_none, i) => [`key${i}`, i])),
-  ],
-].map(([what, body]) => ({
-  what: String(what),
+  { what: '340,000 empty preferences over REST', body: { preferences: list(340_000, {}) } },
+  {
+    what: '100 wrong preferences with long values over REST',
+    body: { preferences: list(100, { email_enabled: 'x'.repeat(9000) }) },
+  },
+  { what: 'unknown properties over REST', body: manyKeys() },
+].map(({ what, body }) => ({
+  what,
   prepare: () => {
     const text = JSON.stringify(body);
     return () => post('/user/notification-preferences', 'member', text, 'PUT');
@@ -260,30 +220,4 @@ test.each([
     }
   });
   expect(used).toBeLessThan(50);
-});
-
-test('rejects requests over the rate limit at low cost, whatever they contain', async () => {
-  const limited = await startGatewayProcess({
-    ...settingsFor(gateway.database),
-    RATE_LIMIT_WRITES_PER_MINUTE: '1',
-    RATE_LIMIT_READS_PER_MINUTE: '1',
-  });
-  const token = await member(randomUUID());
-  const body = JSON.stringify({ preferences: list(340_000, {}) });
-  const send = async (method: string, path: string) => {
-    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
-    const response = await fetch(`${limited.address}${path}`, { method, headers, body });
-    await response.body?.cancel();
-    return response.status;
-  };
-  expect(await send('PUT', '/user/notification-preferences')).toBe(422);
-  expect(await send('POST', '/graphql')).toBe(400);
-
-  const ms = await measureProcessorTime(limited, 10, async () => {
-    expect(await send('PUT', '/user/notification-preferences')).toBe(429);
-    expect(await send('POST', '/graphql')).toBe(429);
-  });
-
-  expect(ms / 2 / plainMs).toBeLessThan(40);
-  await limited.stop();
 });
