@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Config, ConfigError, readConfig, settingNames } from '../../src/config.ts';
-import { readRepositoryFile } from '../support/documentation.ts';
+import { Secret } from '../../src/values/secret.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { jwks } from '../support/tokens.ts';
 
@@ -28,146 +28,102 @@ const VAPID_PRIVATE_KEY = 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw';
 const signIn = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'];
 const token = 'x'.repeat(16);
 
-/** A value of each setting, where the configuration has it, how it is read, and the default. */
-const settings: [
-  name: string,
-  value: string,
-  read: (config: Config) => unknown,
-  is: unknown,
-  byDefault: unknown,
-][] = [
-  ['NODE_ENV', 'production', ({ production }) => production, true, false],
-  ['HOST', '0.0.0.0', ({ host }) => host, '0.0.0.0', '127.0.0.1'],
-  ['PORT', '0', ({ port }) => port, 0, 4000],
-  ['PUBLIC_URL', 'https://a.test/b/', ({ publicUrl }) => publicUrl, 'https://a.test/b', null],
-  [
-    'DATABASE_URL',
-    'postgres://u:p@db.test/g',
-    (config) => config.databaseUrl,
-    'postgres://u:p@db.test/g',
-    null,
-  ],
-  ['DATA_DIR', '/data', ({ dataDir }) => dataDir, '/data', '.data'],
-  ['DATABASE_POOL_SIZE', '3', ({ databasePoolSize }) => databasePoolSize, 3, 10],
-  ['DATABASE_TIMEOUT_MS', '100', ({ databaseTimeoutMs }) => databaseTimeoutMs, 100, 5000],
-  ['AUTH_JWKS_URL', 'https://issuer.test/keys', ({ keySet }) => keySet.kind, 'remote', 'development'],
-  ['AUTH_JWKS_MAX_STALE_SECONDS', '3600', (config) => config.keySetMaxStaleSeconds, 3600, 86_400],
-  ['AUTH_ISSUER', 'https://issuer.test', ({ issuer }) => issuer, 'https://issuer.test', null],
-  ['AUTH_AUDIENCE', 'gateway', ({ audience }) => audience, 'gateway', null],
-  ['AUTH_ORG_CLAIM', 'organization', ({ orgClaim }) => orgClaim, 'organization', 'org_id'],
-  [
-    'AUTH_SCOPE_CLAIMS',
-    'scp  a.test/b ',
-    ({ scopes }) => scopes.claims,
-    ['scp', 'a.test/b'],
-    ['scope', 'scp'],
-  ],
-  ['AUTH_SCOPE_PREFIX', 'https://a.test/', ({ scopes }) => scopes.prefix, 'https://a.test/', ''],
-  ['AUTH_SIGN_IN_SCOPES', 'openid aws.admin', ({ scopes }) => scopes.signIn, ['openid', 'aws.admin'], signIn],
-  ['AUTH_REQUIRE_SCOPES', 'true', ({ scopes }) => scopes.required, true, false],
-  ['AUTH_TASK_USER_CLAIM', 'user', ({ taskClaims }) => taskClaims?.user, 'user', 'task_user_id'],
-  ['AUTH_TASK_CLAIM', 'task', ({ taskClaims }) => taskClaims?.task, 'task', 'task_id'],
-  ['AUTH_PROJECT_CLAIM', 'project', ({ taskClaims }) => taskClaims?.project, 'project', undefined],
-  [
-    'ENCRYPTION_KEYS',
-    `new:${keyText}, old:${keyText}`,
-    ({ encryptionKeys }) => encryptionKeys && [...encryptionKeys.keys()],
-    ['new', 'old'],
-    null,
-  ],
-  ['REDIS_URL', 'redis://redis.test:6379', ({ redisUrl }) => redisUrl, 'redis://redis.test:6379', null],
-  [
-    'CORS_ORIGINS',
-    'https://a.test, https://b.test',
-    (c) => c.corsOrigins,
-    ['https://a.test', 'https://b.test'],
-    [],
-  ],
-  ['MAX_SUBSCRIBERS', '4', ({ maxSubscribers }) => maxSubscribers, 4, 10_000],
-  ['LIVE_SWEEP_MS', '1000', ({ liveSweepMs }) => liveSweepMs, 1000, 5000],
-  ['NOTIFICATION_RETENTION_DAYS', '30', (config) => config.notificationRetentionDays, 30, 90],
-  ['RATE_LIMIT_READS_PER_MINUTE', '1', ({ limits }) => limits.reads, 1, 600],
-  ['RATE_LIMIT_WRITES_PER_MINUTE', '2', ({ limits }) => limits.writes, 2, 120],
-  ['RATE_LIMIT_PLATFORM_PER_MINUTE', '3', ({ limits }) => limits.platform, 3, 0],
-  ['RATE_LIMIT_TASKS_PER_MINUTE', '4', ({ limits }) => limits.tasks, 4, 30],
-  ['REUSE_PORT', 'true', ({ reusePort }) => reusePort, true, false],
-  ['GRAPHIQL', 'false', ({ graphiql }) => graphiql, false, true],
-  ['METRICS_TOKEN', token, ({ metrics }) => metrics.kind, 'token', 'open'],
-  ['READY_DELAY_MS', '8000', ({ readyDelayMs }) => readyDelayMs, 8000, 0],
-  ['SHUTDOWN_DELAY_MS', '5000', ({ shutdownDelayMs }) => shutdownDelayMs, 5000, 0],
-  ['SHUTDOWN_GRACE_MS', '20000', ({ shutdownGraceMs }) => shutdownGraceMs, 20_000, 10_000],
-  ['LOG_LEVEL', 'silent', ({ logLevel }) => logLevel, 'silent', 'info'],
-  ['ADMIN_HOST', '0.0.0.0', ({ admin }) => admin?.host, '0.0.0.0', undefined],
-  ['ADMIN_PORT', '9464', ({ admin }) => admin?.port, 9464, undefined],
-  [
-    'SMTP_URL',
-    'smtps://u:p%40@a.test',
-    ({ delivery }) => delivery.email?.url.reveal(),
-    'smtps://u:p%40@a.test',
-    undefined,
-  ],
-  [
-    'SMTP_FROM',
-    'Workspaces <no-reply@example.com>',
-    ({ delivery }) => delivery.email?.from,
-    { name: 'Workspaces', address: 'no-reply@example.com' },
-    undefined,
-  ],
-  ['DELIVERY_EMAIL_DELAY_SECONDS', '0', ({ delivery }) => delivery.email?.delaySeconds, 0, undefined],
-  [
-    'VAPID_PRIVATE_KEY',
-    VAPID_PRIVATE_KEY,
-    ({ delivery }) => delivery.push?.privateKey.asymmetricKeyDetails,
-    { namedCurve: 'prime256v1' },
-    undefined,
-  ],
-  [
-    'VAPID_SUBJECT',
-    'mailto:a@example.com',
-    ({ delivery }) => delivery.push?.subject,
-    'mailto:a@example.com',
-    undefined,
-  ],
-  [
-    'PUSH_ALLOWED_HOSTS',
-    'push.test:8443, Other.test',
-    ({ delivery }) => delivery.push?.allowedHosts,
-    ['push.test:8443', 'other.test'],
-    undefined,
-  ],
-  ['CHAT_TOKEN', 'xoxb-1', ({ delivery }) => delivery.chat?.token.reveal(), 'xoxb-1', undefined],
-  ['CHAT_SIGNING_SECRET', token, ({ delivery }) => delivery.chat?.signingSecret?.reveal(), token, undefined],
-  [
-    'CHAT_API_URL',
-    'https://a.test/api/',
-    ({ delivery }) => delivery.chat?.apiUrl,
-    'https://a.test/api',
-    undefined,
-  ],
-  ['APP_URL', 'https://a.test/{id}', ({ delivery }) => delivery.appUrl, 'https://a.test/{id}', null],
-  ['ANSWER_LINKS', 'questions', ({ delivery }) => delivery.answerLinks, 'questions', 'off'],
-  ['DELIVERY', 'false', ({ delivery }) => delivery.sends, false, true],
+/** A value of each setting, its place in the configuration, and how it is read. */
+const settings: [name: string, value: string, place: string, is: unknown][] = [
+  ['NODE_ENV', 'production', 'production', true],
+  ['HOST', '0.0.0.0', 'host', '0.0.0.0'],
+  ['PORT', '0', 'port', 0],
+  ['PUBLIC_URL', 'https://a.test/b/', 'publicUrl', 'https://a.test/b'],
+  ['DATABASE_URL', 'postgres://u:p@db.test/g', 'databaseUrl', 'postgres://u:p@db.test/g'],
+  ['DATA_DIR', '/data', 'dataDir', '/data'],
+  ['DATABASE_POOL_SIZE', '3', 'databasePoolSize', 3],
+  ['DATABASE_TIMEOUT_MS', '100', 'databaseTimeoutMs', 100],
+  ['AUTH_JWKS_URL', 'https://issuer.test/keys', 'keySet.kind', 'remote'],
+  ['AUTH_JWKS_MAX_STALE_SECONDS', '3600', 'keySetMaxStaleSeconds', 3600],
+  ['AUTH_ISSUER', 'https://issuer.test', 'issuer', 'https://issuer.test'],
+  ['AUTH_AUDIENCE', 'gateway', 'audience', 'gateway'],
+  ['AUTH_ORG_CLAIM', 'organization', 'orgClaim', 'organization'],
+  ['AUTH_SCOPE_CLAIMS', 'scp  a.test/b ', 'scopes.claims', ['scp', 'a.test/b']],
+  ['AUTH_SCOPE_PREFIX', 'https://a.test/', 'scopes.prefix', 'https://a.test/'],
+  ['AUTH_SIGN_IN_SCOPES', 'openid aws.admin', 'scopes.signIn', ['openid', 'aws.admin']],
+  ['AUTH_REQUIRE_SCOPES', 'true', 'scopes.required', true],
+  ['AUTH_TASK_USER_CLAIM', 'user', 'taskClaims.user', 'user'],
+  ['AUTH_TASK_CLAIM', 'task', 'taskClaims.task', 'task'],
+  ['AUTH_PROJECT_CLAIM', 'project', 'taskClaims.project', 'project'],
+  ['ENCRYPTION_KEYS', `new:${keyText}, old:${keyText}`, 'encryptionKeys', ['new', 'old']],
+  ['REDIS_URL', 'redis://redis.test:6379', 'redisUrl', 'redis://redis.test:6379'],
+  ['CORS_ORIGINS', 'https://a.test, https://b.test', 'corsOrigins', ['https://a.test', 'https://b.test']],
+  ['MAX_SUBSCRIBERS', '4', 'maxSubscribers', 4],
+  ['LIVE_SWEEP_MS', '1000', 'liveSweepMs', 1000],
+  ['NOTIFICATION_RETENTION_DAYS', '30', 'notificationRetentionDays', 30],
+  ['RATE_LIMIT_READS_PER_MINUTE', '1', 'limits.reads', 1],
+  ['RATE_LIMIT_WRITES_PER_MINUTE', '2', 'limits.writes', 2],
+  ['RATE_LIMIT_PLATFORM_PER_MINUTE', '3', 'limits.platform', 3],
+  ['RATE_LIMIT_TASKS_PER_MINUTE', '4', 'limits.tasks', 4],
+  ['REUSE_PORT', 'true', 'reusePort', true],
+  ['GRAPHIQL', 'false', 'graphiql', false],
+  ['METRICS_TOKEN', token, 'metrics.kind', 'token'],
+  ['READY_DELAY_MS', '8000', 'readyDelayMs', 8000],
+  ['SHUTDOWN_DELAY_MS', '5000', 'shutdownDelayMs', 5000],
+  ['SHUTDOWN_GRACE_MS', '20000', 'shutdownGraceMs', 20_000],
+  ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
+  ['ADMIN_HOST', '0.0.0.0', 'admin.host', '0.0.0.0'],
+  ['ADMIN_PORT', '9464', 'admin.port', 9464],
+  ['SMTP_URL', 'smtps://u:p%40@a.test', 'delivery.email.url', 'smtps://u:p%40@a.test'],
+  ['SMTP_FROM', 'Acme <a@b.test>', 'delivery.email.from', { name: 'Acme', address: 'a@b.test' }],
+  ['DELIVERY_EMAIL_DELAY_SECONDS', '0', 'delivery.email.delaySeconds', 0],
+  ['VAPID_PRIVATE_KEY', VAPID_PRIVATE_KEY, 'delivery.push.privateKey.type', 'private'],
+  ['VAPID_SUBJECT', 'mailto:a@example.com', 'delivery.push.subject', 'mailto:a@example.com'],
+  ['PUSH_ALLOWED_HOSTS', 'a.test:8443, B.test', 'delivery.push.allowedHosts', ['a.test:8443', 'b.test']],
+  ['CHAT_TOKEN', 'xoxb-1', 'delivery.chat.token', 'xoxb-1'],
+  ['CHAT_SIGNING_SECRET', token, 'delivery.chat.signingSecret', token],
+  ['CHAT_API_URL', 'https://a.test/api/', 'delivery.chat.apiUrl', 'https://a.test/api'],
+  ['APP_URL', 'https://a.test/{id}', 'delivery.appUrl', 'https://a.test/{id}'],
+  ['ANSWER_LINKS', 'questions', 'delivery.answerLinks', 'questions'],
+  ['DELIVERY', 'false', 'delivery.sends', false],
 ];
 
-test('every setting is read, without warnings, and has a development default', () => {
+/** Returns what is at a place such as `metrics.kind`: the content of a secret, and the IDs of keys. */
+function find(config: Config, place: string): unknown {
+  const value = place.split('.').reduce<unknown>((part, name) => Reflect.get(Object(part), name), config);
+  if (value instanceof Secret) return value.reveal();
+  return value instanceof Map ? [...value.keys()] : value;
+}
+
+test('every setting is read, without warnings', () => {
   // AUTH_JWKS cannot be combined with AUTH_JWKS_URL.
   expect(new Set([...settings.map(([name]) => name), 'AUTH_JWKS'])).toEqual(new Set(settingNames));
   const config = readConfig(Object.fromEntries(settings));
-  for (const [name, , read, is, byDefault] of settings) {
-    expect(read(config), name).toEqual(is);
-    expect(read(readConfig({})), name).toEqual(byDefault);
-  }
-  expect([config.warnings, readConfig({}).warnings]).toEqual([[], []]);
+  for (const [name, , place, is] of settings) expect(find(config, place), name).toEqual(is);
+  expect(config.warnings).toEqual([]);
 });
 
+test('without settings, a gateway for development is configured', () => {
+  // Defaults of one word are compared with the documentation in docs/values.test.ts.
+  expect(readConfig({})).toMatchObject({
+    production: false,
+    publicUrl: null,
+    databaseUrl: null,
+    keySet: { kind: 'development' },
+    issuer: null,
+    audience: null,
+    scopes: { claims: ['scope', 'scp'], prefix: '', signIn },
+    encryptionKeys: null,
+    redisUrl: null,
+    corsOrigins: [],
+    metrics: { kind: 'open' },
+    delivery: { email: null, push: null, chat: null, appUrl: null },
+    warnings: [],
+  });
+});
+
+/* The ranges of numbers are compared with the documentation in docs/values.test.ts. */
 const badValues: Record<string, string[]> = {
   NODE_ENV: ['prodution', 'PRODUCTION', ' '],
   PORT: ['-1', '65536', '4000.5', '1e3', '0x10', ' 4000', 'http'],
-  ADMIN_PORT: ['-1', '65536', 'http'],
   PUBLIC_URL: ['a.test', 'ftp://a.test', '/account', 'https://', 'https://a.test/?b', 'https://a.test/#b'],
   DATABASE_URL: ['localhost', 'mysql://localhost/gateway', 'localhost:5432'],
-  DATABASE_POOL_SIZE: ['0', '1001', 'many'],
-  DATABASE_TIMEOUT_MS: ['99', '600001', '5s', '-1', 'Infinity'],
+  DATABASE_TIMEOUT_MS: ['99', '5s', 'Infinity'],
   AUTH_JWKS_URL: ['issuer.test', 'file:///etc/passwd'],
   AUTH_JWKS: [
     '/no/such/file',
@@ -181,7 +137,6 @@ const badValues: Record<string, string[]> = {
   AUTH_SCOPE_CLAIMS: ['scope,scp', '"scope scp"', "'scope scp'", 'scope;scp', 'scope\tscp', ' '],
   AUTH_SCOPE_PREFIX: ['gateway/ ', 'a b/', '"gateway/"', 'gateway\\', 'gäteway/'],
   AUTH_SIGN_IN_SCOPES: ['openid,profile', '"openid profile"', ' ', 'openid account:read', 'platform:write'],
-  AUTH_REQUIRE_SCOPES: ['yes', '1', 'True'],
   ENCRYPTION_KEYS: [
     keyText,
     `:${keyText}`,
@@ -192,23 +147,13 @@ const badValues: Record<string, string[]> = {
     `k 1:${keyText}`,
     `k1:${keyText}${keyText}`,
   ],
-  RATE_LIMIT_READS_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
-  RATE_LIMIT_WRITES_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
-  RATE_LIMIT_PLATFORM_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
-  RATE_LIMIT_TASKS_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
-  REUSE_PORT: ['yes', '1', 'True'],
   GRAPHIQL: ['yes', '1', 'True'],
   METRICS_TOKEN: ['short', 'fifteen-letters', 'a token with spaces', 'a-token-with-ümlaut', 'x'.repeat(1025)],
-  READY_DELAY_MS: ['-1', '5s', '1.5', '300001'],
-  SHUTDOWN_DELAY_MS: ['-1', '5s', '1.5', '300001'],
-  SHUTDOWN_GRACE_MS: ['-1', '5s', '1.5', '300001'],
   LOG_LEVEL: ['verbose', 'INFO'],
   PUSH_ALLOWED_HOSTS: ['https://push.test', 'push.test/path', 'push.test,', 'push.test:443'],
   CHAT_TOKEN: ['a token', 'token-with-ümlaut', 'x'.repeat(1025)],
   CHAT_API_URL: ['chat.test', 'ftp://chat.test', 'http://chat.test/api'],
   APP_URL: ['https://app.test/inbox', 'https://app.test/{id}/{id}', 'app.test/{id}', 'javascript:{id}'],
-  DELIVERY: ['no', '0', 'False'],
-  DELIVERY_EMAIL_DELAY_SECONDS: ['-1', '1.5', '1m', '86401'],
 };
 
 /** Values that are invalid even with the settings that they require. */
@@ -241,18 +186,6 @@ test.each(Object.entries(badValues))(
   },
 );
 
-test('reports all errors at once, including those between settings', () => {
-  const environment = {
-    PORT: 'http',
-    GRAPHIQL: 'yes',
-    LOG_LEVEL: 'loud',
-    HOST: '0.0.0.0',
-    DATABASE_POOL_SIZE: '0',
-  };
-  const names = collectIssues(environment).map((issue) => issue.split(':', 1)[0]);
-  expect(names.sort()).toEqual(Object.keys(environment).sort());
-});
-
 test('production reports every missing setting together with invalid ones', () => {
   const names = collectIssues({ NODE_ENV: 'production', PORT: 'http' }).map(
     (issue) => issue.split(':', 1)[0],
@@ -267,24 +200,18 @@ test('production reports every missing setting together with invalid ones', () =
   ]);
 });
 
-test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
-  'rejects the non-loopback host %s without a configured key set, with the reason',
-  (host) => {
-    expect(collectIssues({ HOST: host })).toEqual([
+test('a host that other machines reach requires a configured key set', () => {
+  for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test']) {
+    expect(collectIssues({ HOST })).toEqual([
       expect.stringMatching(
         /^HOST: .* accepts connections from other machines, .* development key; set one of them/,
       ),
     ]);
-    expect(readConfig({ HOST: host, AUTH_JWKS: JSON.stringify(jwks) }).host).toBe(host);
-  },
-);
-
-test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
-  'accepts the loopback host %s without a key set',
-  (host) => {
-    expect(readConfig({ HOST: host }).host).toBe(host);
-  },
-);
+    expect(readConfig({ HOST, AUTH_JWKS: JSON.stringify(jwks) }).host).toBe(HOST);
+  }
+  for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost'])
+    expect(readConfig({ HOST }).host).toBe(HOST);
+});
 
 const keys = { AUTH_JWKS: JSON.stringify(jwks) };
 const production = {
@@ -321,9 +248,7 @@ test.each<[environment: Record<string, string>, issue: string]>([
     'AUTH_TASK_CLAIM: must differ from AUTH_TASK_USER_CLAIM',
   ],
   [{ ADMIN_HOST: '0.0.0.0' }, 'ADMIN_PORT: is required with ADMIN_HOST'],
-  [{ ADMIN_PORT: '4000' }, 'ADMIN_PORT: must differ from PORT'],
   [{ ADMIN_PORT: '04000' }, 'ADMIN_PORT: must differ from PORT'],
-  [{ ADMIN_PORT: '4000', ADMIN_HOST: '0.0.0.0' }, 'ADMIN_PORT: must differ from PORT'],
   [{ ADMIN_PORT: '4000', ADMIN_HOST: '::' }, 'ADMIN_PORT: must differ from PORT'],
   [
     { AUTH_SCOPE_PREFIX: 'gateway/', AUTH_SIGN_IN_SCOPES: 'openid gateway/access' },
@@ -423,16 +348,6 @@ describe('an unknown variable', () => {
   });
 });
 
-test.each(['.env.example', 'docs/configuration.md'])(
-  'the minimum length of METRICS_TOKEN is the one documented in %s',
-  async (path) => {
-    const [, shortest] =
-      /bearer token .*\/metrics.*, (\d+) to \d+ /.exec(await readRepositoryFile(path)) ?? [];
-    expect(Number(shortest)).toBe(token.length);
-    expect(collectIssues({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);
-  },
-);
-
 test('accepts a key set as JSON text or as a file path', async () => {
   const path = join(folder, 'keys.json');
   await writeFile(path, JSON.stringify(jwks));
@@ -455,14 +370,10 @@ describe('reports the rule and the fix to the operator, but not the value', () =
     ['DATABASE_URL', 'postgres://u:pass@word@db.test/gateway', ENCODE],
     ['DATABASE_URL', 'postgres://u:pass/word@db.test/gateway', ENCODE],
     ['DATABASE_URL', 'postgres://u:pass#word@db.test/gateway', ENCODE],
-    ['DATABASE_URL', 'postgres://u:pass?word@db.test/gateway', ENCODE],
     ['DATABASE_URL', 'postgres://u:pass%word@db.test/gateway', ENCODE],
     // A port, if the rest of the password is not considered.
     ['DATABASE_URL', 'postgres://u:12/word@db.test/gateway', ENCODE],
-    ['DATABASE_URL', 'postgres://u:12#word@db.test/gateway', ENCODE],
-    ['DATABASE_URL', 'postgres://u:12?word@db.test/gateway', ENCODE],
     ['DATABASE_URL', 'postgres://u:word@db-1.test:5432,db-2.test:5432/gateway', SEVERAL_HOSTS],
-    ['DATABASE_URL', 'postgres://u:word@db-1.test,db-2.test/gateway', SEVERAL_HOSTS],
     ['DATABASE_URL', 'postgres:///gateway?host=db-1.test,db-2.test', SEVERAL_HOSTS],
     [
       'DATABASE_URL',
@@ -470,11 +381,8 @@ describe('reports the rule and the fix to the operator, but not the value', () =
       'must have a valid host, and a port from 1 to 65535',
     ],
     ['REDIS_URL', 'redis://:pass/word@redis.test:6379', ENCODE],
-    ['REDIS_URL', 'redis://:pass%word@redis.test:6379', ENCODE],
     ['SMTP_URL', 'smtps://u:pass/word@mail.test', ENCODE],
-    ['SMTP_URL', 'smtps://u:pass#word@mail.test', ENCODE],
     ['AUTH_JWKS_URL', 'https://u:word@issuer.test/keys', USER_INFO],
-    ['AUTH_JWKS_URL', 'https://word@issuer.test/keys', USER_INFO],
     ['CHAT_API_URL', 'https://u:word@chat.test/api', USER_INFO],
     ['PUBLIC_URL', 'https://u:word@gateway.test', USER_INFO],
     ['AUTH_JWKS', '{"keys":[{"kty":"oct","k":"word"}]}', NO_PUBLIC_KEY],
