@@ -30,16 +30,11 @@ test.each<[what: string, status: number, send: () => Promise<Response>]>([
   ['a success over REST', 200, () => ask('GET', '/user/workspaces')],
   ['a success without a body', 204, () => ask('DELETE', '/editor/auth')],
   ['a success over GraphQL', 200, () => post('{ __typename }')],
-  ['a success over GraphQL by GET', 200, () => ask('GET', '/graphql?query={__typename}')],
   ['an invalid document', 400, () => post('{', { Accept: 'application/graphql-response+json' })],
   ['a GraphQL request without a token', 401, () => post('{ viewer { id } }', { Authorization: '' })],
-  ['an invalid query parameter', 400, () => ask('GET', '/user/workspaces?limit=x')],
   ['a request without a token', 401, () => ask('GET', '/user/workspaces', { Authorization: '' })],
   ['an unknown path', 404, () => ask('GET', '/nowhere')],
-  ['an unknown method', 404, () => ask('PATCH', '/user/workspaces')],
-  ['an unknown record', 404, () => ask('POST', '/user/notifications/none/dismiss')],
   ['an invalid body', 422, () => ask('PUT', '/user/notification-preferences', json, '{}')],
-  ['/healthz', 200, () => ask('GET', '/healthz')],
   ['/readyz', 200, () => ask('GET', '/readyz')],
 ])('sends the security headers with %s', async (_what, status, send) => {
   const response = await send();
@@ -49,11 +44,11 @@ test.each<[what: string, status: number, send: () => Promise<Response>]>([
   expect(response.headers.get('content-security-policy')).toBe(strict);
 });
 
-test.each([
-  ['without a Host header', 'GET /user/workspaces HTTP/1.1\r\nConnection: close\r\n\r\n'],
-  ['with two Host headers', rawRequest('GET /user/workspaces', ['Host: other.test'])],
-])('sends the security headers with the rejection of a request %s', async (_what, bytes) => {
-  const { status, headers } = await sendRaw(gateway, bytes);
+test('sends the security headers with the rejection of a request with two Host headers', async () => {
+  const { status, headers } = await sendRaw(
+    gateway,
+    rawRequest('GET /user/workspaces', ['Host: other.test']),
+  );
 
   expect(status).toBe(400);
   expectSecure(headers);
@@ -73,16 +68,15 @@ test('GraphiQL and its assets have their own content security policy and the sam
   }
 });
 
-test.each([
-  ['GET', '/unsubscribe/unknown'],
-  ['POST', '/unsubscribe/unknown'],
-  ['GET', '/answer/unknown'],
-  ['POST', '/answer/unknown'],
-])('the page of a link in a mail has them too: %s %s', async (method, path) => {
-  const { status, headers } = await ask(method, path);
-
-  expect(status).toBe(404);
-  expectSecure(headers, 'same-origin');
-  expect(headers.get('content-security-policy')).toContain("form-action 'self'");
-  expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
-});
+test.each(['/unsubscribe/unknown', '/answer/unknown'])(
+  'the page of a link in a mail has them too: %s',
+  async (path) => {
+    for (const method of ['GET', 'POST']) {
+      const { status, headers } = await ask(method, path);
+      expect(status).toBe(404);
+      expectSecure(headers, 'same-origin');
+      expect(headers.get('content-security-policy')).toContain("form-action 'self'");
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    }
+  },
+);
