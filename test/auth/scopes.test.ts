@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatScopes, grants, parseScopes, type ScopeRules } from '../../src/auth/scopes.ts';
+import { parseTokenOptions } from '../../src/commands/token-options.ts';
 import { readConfig } from '../../src/config.ts';
 import { UnauthenticatedError } from '../../src/errors/gateway-errors.ts';
 
@@ -37,27 +38,13 @@ test.each<[what: string, claims: object]>([
   expect(parse(claims, { required: true })).toEqual([]);
 });
 
-test('a token with an additional sign-in scope has its account', () => {
-  const scope = 'aws.cognito.signin.user.admin';
-  expect(parse({ scope })).toEqual([]);
-  expect(parse({ scope }, { signIn: [...defaults.signIn, scope] })).toEqual(account);
-});
-
-test.each<[scope: unknown]>([
-  [' '],
-  [[]],
-  [['']],
-  ['openid orders:read'],
-  [['openid profile']],
-  [['account:read account:write']],
-  ['ACCOUNT:READ'],
-  ['OpenID'],
-  ['account:*'],
-  ['account:read,account:write'],
-  ['account:read\tplatform:write'],
-  ['account:read\nplatform:write'],
-  ['constructor __proto__'],
-])('the scope %j grants nothing', (scope) => {
+test.each<[scope: unknown]>(
+  [
+    ...[' ', [], [''], 'openid orders:read', ['openid profile'], ['account:read account:write']],
+    ...['ACCOUNT:READ', 'OpenID', 'account:*', 'account:read,account:write', 'constructor __proto__'],
+    ...['account:read\tplatform:write', 'account:read\nplatform:write'],
+  ].map((scope) => [scope]),
+)('the scope %j grants nothing', (scope) => {
   expect(parse({ scope })).toEqual([]);
 });
 
@@ -128,18 +115,6 @@ test('grants exactly what the named scopes include, and refuses platform:task be
   );
 });
 
-test('no token without a scope of the gateway has platform access', () => {
-  const anyName = fc.oneof(fc.string(), fc.constantFrom('openid', 'platform', 'platform:', 'platform:*'));
-  fc.assert(
-    fc.property(fc.array(anyName), prefixes, (named, prefix) => {
-      const foreign = named.filter((name) => !name.split(' ').some((part) => grants.has(part)));
-      expect(parse({ scp: foreign, scope: foreign.join(' ') }, { prefix })).toSatisfy(
-        (granted: string[]) => !granted.some((scope) => scope.startsWith('platform:')),
-      );
-    }),
-  );
-});
-
 test('the scopes of development tokens are read with the same settings', () => {
   for (const claims of [['scope', 'scp'], ['permissions']]) {
     for (const prefix of ['', 'gateway/']) {
@@ -149,4 +124,30 @@ test('the scopes of development tokens are read with the same settings', () => {
       expect(parse(claim, rules)).toEqual(['account:read', 'platform:admin']);
     }
   }
+});
+
+const alice = ['--sub', 'alice'];
+
+test.each([
+  [[], 3600],
+  [['--ttl', '30s'], 30],
+  [['--ttl', '5m'], 300],
+  [['--ttl', '2h'], 7200],
+  [['--ttl', '1d'], 86_400],
+])('a development token with the options %j is valid for %i s', (options, seconds) => {
+  expect(parseTokenOptions([...alice, ...options])).toMatchObject({ sub: 'alice', seconds });
+});
+
+test.each([
+  [['--org', 'acme'], '--sub must be a user ID'],
+  [['--sub', ''], '--sub must be a user ID'],
+  [[...alice, '--org', ''], '--org must not be empty'],
+  [[...alice, '--task', 'task-1'], '--user and --task must both be IDs'],
+  [[...alice, '--user', 'alice', '--task', ''], '--user and --task must both be IDs'],
+  [[...alice, '--ttl', '1y'], '--ttl must be a number followed by s, m, h or d'],
+  [[...alice, '--ttl', '0h'], '--ttl must be a number followed by s, m, h or d'],
+  [[...alice, '--admin'], "Unknown option '--admin'"],
+  [['alice'], 'Unexpected argument'],
+])('no development token has the options %j', (args, message) => {
+  expect(() => parseTokenOptions(args)).toThrow(message);
 });
