@@ -1,8 +1,10 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { routes } from '../../rest/router.ts';
 import { parseDocument, validateDocument } from '../../src/graphql/plugins/documents.ts';
 import { schema } from '../../src/schema.ts';
@@ -14,7 +16,9 @@ import {
   startDevelopmentGateway,
 } from '../support/development.ts';
 import { type Block, normalize, type Page, pages, readBlocks, readPage } from '../support/documentation.ts';
-import { compileCache } from '../support/process.ts';
+import { eventually } from '../support/eventually.ts';
+import { captureOutput, compileCache } from '../support/process.ts';
+import { freePort } from '../support/servers.ts';
 import { openStream } from '../support/sse.ts';
 
 /*
@@ -42,7 +46,7 @@ function readSteps(page: Page): Step[] {
     const variables = next?.info === 'variables' ? JSON.parse(next.content) : undefined;
     const output = variables === undefined ? next : blocks[index + 2];
     const command = requestCommand(info || 'TOKEN', { query: content, variables });
-    return isOutput(output) ? [{ command, output }] : [];
+    return isOutput(output) && output.language === 'json' ? [{ command, output }] : [];
   });
 }
 
@@ -64,14 +68,14 @@ npm() { name=$3; shift 4; "$NODE" "src/commands/$name.ts" "$@"; }
 const SEPARATOR = '\x1e';
 
 /** Runs steps in one shell, so that later steps can use the variables of earlier ones. */
-async function run(steps: readonly Step[]): Promise<string[]> {
+async function run(steps: readonly Step[], gateway: DevelopmentGateway): Promise<string[]> {
   // The next count would update the statistics within minutes.
   const update = `"$NODE" test/support/statistics.ts '${gateway.database.url}'\n`;
   const commands = steps
     .map(({ command }) => `${/\bstatistics \{/.test(command) ? update : ''}${command}\nprintf '\\036'\n`)
     .join('');
   const script =
-    PRELUDE + (await insertTokens(commands)).replaceAll('http://127.0.0.1:4000', gateway.address);
+    PRELUDE + (await insertTokens(commands, gateway)).replaceAll('http://127.0.0.1:4000', gateway.address);
   const environment = { NODE: process.execPath, NODE_COMPILE_CACHE: compileCache, ...gateway.settings };
   const { stdout } = await promisify(execFile)('sh', ['-c', script], {
     cwd: repository,
@@ -81,7 +85,7 @@ async function run(steps: readonly Step[]): Promise<string[]> {
 }
 
 /** Signs the tokens in this process, which is faster than running the command for each. */
-async function insertTokens(commands: string): Promise<string> {
+async function insertTokens(commands: string, gateway: DevelopmentGateway): Promise<string> {
   const pattern = /\$\(npm run -s token -- (.+)\)$/gm;
   const options = [...commands.matchAll(pattern)].map(([, options = '']) => options);
   const tokens = await Promise.all(options.map((options) => signTokenFor(gateway, options)));
@@ -90,6 +94,14 @@ async function insertTokens(commands: string): Promise<string> {
 
 function parseOutput(text: string, { language }: Block): unknown {
   return language === 'json' ? JSON.parse(normalize(text)) : normalize(text).trim();
+}
+
+async function expectDocumented(steps: readonly Step[], at = gateway): Promise<void> {
+  const outputs = await run(steps, at);
+  for (const [index, { command, output }] of steps.entries()) {
+    if (output === undefined) continue;
+    expect(parseOutput(outputs[index] ?? '', output), command).toEqual(parseOutput(output.content, output));
+  }
 }
 
 let gateway: DevelopmentGateway;
@@ -108,24 +120,53 @@ beforeEach(async () => {
   expect((await graphql(gateway, deletion, {}, { token })).errors).toEqual([]);
 });
 
-// docs/delivery.md needs a mail server: delivery-page.test.ts runs its commands and operations. examples.test.ts runs those
-// of docs/editor-credentials.md, which depend on each other's results.
+// docs/delivery.md needs a mail server. graphql/examples.test.ts runs the operations of docs/editor-credentials.md, which
+// depend on each other's results.
 const otherPages = ['docs/delivery.md', 'docs/editor-credentials.md'];
 const pagesWithSteps = pages.filter(
   (page) => !otherPages.includes(page.path) && readSteps(page).some(({ output }) => output !== undefined),
 );
 
-test.each(pagesWithSteps)(
-  'the commands and operations in $path return the documented output',
-  async (page) => {
-    const steps = readSteps(page);
-    const outputs = await run(steps);
-    for (const [index, { command, output }] of steps.entries()) {
-      if (output === undefined) continue;
-      expect(parseOutput(outputs[index] ?? '', output), command).toEqual(parseOutput(output.content, output));
-    }
-  },
+test.each(pagesWithSteps)('the commands and operations in $path return the documented output', (page) =>
+  expectDocumented(readSteps(page)),
 );
+
+test('those in docs/delivery.md do, with the documented mail server and settings, and send the documented mail', async () => {
+  const page = readPage('docs/delivery.md');
+  const find = (part: string) =>
+    readBlocks(page).find(({ content }) => content.includes(part))?.content ?? expect.unreachable(part);
+  const port = await freePort();
+  const program = find('require("smtp-server")').replace('1025', String(port));
+  const server = spawn('sh', ['-c', `exec ${program}`], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const mails = captureOutput(server, 'the mail server');
+  onTestFinished(() => void mails.stop());
+  const assignments = find('npm start').matchAll(/([A-Z_]+)=(?:'([^']*)'|(\S+))/g);
+  const settings = Array.from(assignments, ([, name, quoted, value = '']) => [
+    name,
+    quoted ?? value.replace('1025', String(port)),
+  ]);
+  const sending = await startDevelopmentGateway(Object.fromEntries(settings));
+  onTestFinished(() => sending.close());
+  // Otherwise the first attempt fails, and the reply differs.
+  await eventually(() => once(connect(port).end(), 'connect'));
+
+  const steps = readSteps(page);
+  const isLater = ({ command }: Step) => /deliveries|Deliveries|statistics/.test(command);
+  await expectDocumented(
+    steps.filter((step) => !isLater(step)),
+    sending,
+  );
+  await mails.waitForOutput(/unsubscribe.+\n\n$/);
+  const normalized = mails
+    .stdout()
+    .trimEnd()
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/, '2026-05-04 10:00 UTC')
+    .replace(/(unsubscribe\/)[\w-]+/, '$1<token>')
+    .replace(/^-- $/m, '--');
+  expect(normalized).toBe(find('unsubscribe/<token>').trimEnd());
+  const later = steps.filter((step) => step === steps[0] || isLater(step));
+  await eventually(() => expectDocumented(later, sending));
+});
 
 test('the README calls both APIs, and the tour every REST path', () => {
   const readCommands = (path: string) =>

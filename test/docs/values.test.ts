@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { routes } from '../../rest/router.ts';
 import { grants } from '../../src/auth/scopes.ts';
 import { readConfig, settingNames } from '../../src/config.ts';
+import { shownDeliveryReasons, shownDeliveryStates } from '../../src/delivery/delivery.enums.ts';
 import { httpStatus } from '../../src/errors/gateway-errors.ts';
 import { documentLimits } from '../../src/graphql/document-limits.ts';
 import { errorDescriptions } from '../../src/openapi/errors.ts';
@@ -68,44 +69,31 @@ test('every REST path is documented with its status and field', () => {
   expect(paths.sort()).toEqual(expected.sort());
 });
 
-test('every REST error code is documented with its status', () => {
-  const codes = tableBelow(readPage('docs/rest-api.md'), 'Errors').map(([status, code]) => [
+test('every error code is documented: in GraphQL, for retries, and in REST with its status', () => {
+  const page = readPage('docs/graphql-api.md');
+  const all = Object.keys(httpStatus).sort();
+  expect([...new Set(column(tableBelow(page, 'Errors'), 0))].sort()).toEqual(all);
+  const retries = column(tableBelow(page, 'Retries'), 0).join(', ');
+  expect(retries.match(/\b[A-Z_]{4,}\b/g)?.sort()).toEqual(all);
+  const rest = tableBelow(readPage('docs/rest-api.md'), 'Errors').map(([status, code]) => [
     code,
     Number(status),
   ]);
   const expected = Object.entries(httpStatus).filter(([code]) => code in errorDescriptions);
-  expect(codes.sort()).toEqual(expected.map(([code, status]) => [code.toLowerCase(), status]).sort());
-});
-
-test('every GraphQL error code is documented', () => {
-  const codes = column(tableBelow(readPage('docs/graphql-api.md'), 'Errors'), 0);
-  expect([...new Set(codes)].sort()).toEqual(Object.keys(httpStatus).sort());
-});
-
-test('every error code is documented with what to retry', () => {
-  const codes = column(tableBelow(readPage('docs/graphql-api.md'), 'Retries'), 0).join(', ');
-  expect(codes.match(/\b[A-Z_]{4,}\b/g)?.sort()).toEqual(Object.keys(httpStatus).sort());
+  expect(rest.sort()).toEqual(expected.map(([code, status]) => [code.toLowerCase(), status]).sort());
 });
 
 test('the documented limits of GraphQL documents are the configured ones', () => {
-  const names = [
-    'characters',
-    'tokens',
-    'nesting',
-    'operations',
-    'fragments',
-    'depth',
-    'rootFields',
-    'aliases',
-    'directives',
-    'cost',
-  ] as const;
   expect(tableBelow(readPage('docs/graphql-api.md'), 'Limits')).toEqual(
-    names.map((name) => [documentLimits[name].term, documentLimits[name].max.toLocaleString('en')]),
+    Object.values(documentLimits).map(({ term, max }) => [term, max.toLocaleString('en')]),
   );
 });
 
-test('every scope is documented', () => {
-  const documented = column(tableBelow(readPage('docs/security.md'), 'Tokens and scopes'), 0);
-  expect(documented.sort()).toEqual([...grants.keys()].sort());
+test('every scope, and every state and reason of deliveries, is documented', () => {
+  const scopes = column(tableBelow(readPage('docs/security.md'), 'Tokens and scopes'), 0);
+  expect(scopes.sort()).toEqual([...grants.keys()].sort());
+  const page = readPage('docs/delivery.md');
+  const reasons = column(tableBelow(page, 'States'), 0);
+  expect(reasons.sort()).toEqual(shownDeliveryReasons.map((reason) => reason.toUpperCase()).sort());
+  for (const state of shownDeliveryStates) expect(page.text).toContain(`\`${state.toUpperCase()}\``);
 });

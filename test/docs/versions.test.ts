@@ -33,3 +33,21 @@ test.each(['ci', 'nightly'])(
     for (const use of uses) expect(use).toMatch(/^uses: actions\/[\w-]+@[\da-f]{40} # v\d+\.\d+\.\d+$/);
   },
 );
+
+const Entry = z.object({
+  integrity: z.string().optional(),
+  resolved: z.string().optional(),
+  link: z.boolean().default(false),
+});
+const LockFile = z.object({ packages: z.record(z.string(), Entry) });
+
+test('every installed package has a SHA-512 integrity, and not the URL that it was fetched from', async () => {
+  const { packages } = LockFile.parse(JSON.parse(await readRepositoryFile('package-lock.json')));
+  const installed = Object.entries(packages).filter(
+    ([folder, { link }]) => folder.includes('node_modules/') && !link,
+  );
+  expect(installed.length).toBeGreaterThan(500);
+  const isWrong = ({ integrity = '', resolved }: z.output<typeof Entry>) =>
+    resolved !== undefined || !/^sha512-[\w+/]{86}==$/.test(integrity);
+  expect(installed.filter(([, entry]) => isWrong(entry)).map(([folder]) => folder)).toEqual([]);
+});

@@ -1,18 +1,18 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { errors as joseErrors } from 'jose';
 import { expect, test } from 'vitest';
+import { documents, readResults } from '../../bench/report.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Page, pages, readBlocks, readPage } from '../support/documentation.ts';
 
-/* Links refer to existing files and headings, and pages name existing scripts, programs and folders. */
+/*
+ * Links refer to existing files and headings; pages name existing scripts, programs, folders, tests and messages, and have
+ * the recorded results of the bench.
+ */
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
-
-/** Images must load quickly. */
-const MAX_IMAGE_BYTES = 200 * 1024;
-
-const MAX_README_LINES = 150;
 
 const linked = [...pages, readPage('CONTRIBUTING.md')];
 
@@ -68,19 +68,6 @@ test('every script and program that a page names exists', () => {
   expect(programs.filter((path) => !existsSync(join(repository, path)))).toEqual([]);
 });
 
-test('the README has at most 150 lines, and images are small and used', () => {
-  const lines = readPage('README.md').text.trimEnd().split('\n');
-  expect(lines.length).toBeLessThanOrEqual(MAX_README_LINES);
-  const images = readdirSync(join(repository, 'docs/images')).map((name) => `docs/images/${name}`);
-  for (const path of images) {
-    expect(statSync(join(repository, path)).size, path).toBeLessThan(MAX_IMAGE_BYTES);
-    expect(
-      pages.flatMap(findTargets).some((target) => path.endsWith(target)),
-      path,
-    ).toBe(true);
-  }
-});
-
 test('the map in CONTRIBUTING.md contains every folder of src/, with features as <feature>', () => {
   const guide = readPage('CONTRIBUTING.md').text;
   const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
@@ -98,3 +85,55 @@ test('every documented command that changes the database is given the settings o
   // A service of Compose has its `env_file`.
   expect(commands.filter((line) => !/--env-file[= ]|docker compose run/.test(line))).toEqual([]);
 });
+
+test.each(Object.entries(documents))('%s has the recorded results of the bench', (path, update) => {
+  const { text } = readPage(path);
+  expect(update(text, readResults())).toBe(text);
+});
+
+test('every quoted message in docs/troubleshooting.md is one of the gateway, and every code one of jose', () => {
+  const folders = ['src', 'dev/postgres'].map((folder) => join(repository, folder));
+  const code = folders
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => readFileSync(join(folder, name), 'utf8')),
+    )
+    .join('\n')
+    .replaceAll(/['`] \+\s+['`]/g, '');
+  const cells = readPage('docs/troubleshooting.md').text.matchAll(/^\| ([^|]+) \|/gm);
+  const symptoms = [...cells].flatMap(([, cell = '']) =>
+    Array.from(cell.matchAll(/`([^`]+)`/g), ([, text = '']) => text),
+  );
+  // Quotations have … in place of values.
+  const messages = symptoms.filter((text) => text.includes(' '));
+  expect(messages.length).toBeGreaterThan(12);
+  const isPrinted = (message: string) => message.split('…').every((part) => code.includes(part));
+  expect(messages.filter((message) => !isPrinted(message))).toEqual([]);
+  const codes = symptoms.filter((text) => text.startsWith('ERR_'));
+  const known: string[] = Object.values(joseErrors).map(({ code }) => code);
+  expect(codes.filter((code) => !known.includes(code))).toEqual([]);
+});
+
+const statements = [
+  ...readPage('docs/conformance.md').text.matchAll(/^\| (?!statement|-)(.+?) +\| (.+?) +\| (.+?) +\|$/gm),
+].map(([, statement = '', , tests = '']) => ({
+  statement,
+  number: tests.split('; [').length,
+  cited: Array.from(
+    tests.matchAll(/\[([\w/.-]+)\]\(\.\.\/test\/\1\.test\.ts\): "(.+?)"(?=;|$)/g),
+    ([, file = '', title = '']) => ({ file, title }),
+  ),
+}));
+
+test('docs/conformance.md has a reading and a test for every statement', () => {
+  expect(statements.length).toBeGreaterThan(50);
+  for (const { statement, number, cited } of statements) expect(cited.length, statement).toBe(number);
+});
+
+test.each(statements.flatMap(({ cited }) => cited))(
+  'docs/conformance.md cites a test that exists: $file, "$title"',
+  ({ file, title }) => {
+    expect(readFileSync(join(repository, `test/${file}.test.ts`), 'utf8')).toContain(title);
+  },
+);
