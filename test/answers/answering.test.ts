@@ -1,14 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { conflict, refused } from '../support/as.ts';
-import { startChatApi } from '../support/chat-api.ts';
 import { waitingSessions } from '../support/database.ts';
-import { listStored, putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
-import { deleteUser, type Kind, publish, resolve } from '../support/records.ts';
+import { publish } from '../support/records.ts';
 import {
   answer as answerAt,
   answers,
@@ -16,7 +13,6 @@ import {
   listEvents,
   makeExpired,
 } from '../support/requests.ts';
-import { signToken } from '../support/tokens.ts';
 
 /* That the first settlement wins, in any order of changes, is a property in lifecycle.test.ts and property.long.test.ts. */
 
@@ -40,11 +36,6 @@ const complete = [
   { index: 1, options: [1, 0], other: 'Another' },
   { index: 2, options: [], other: 'Nothing' },
 ];
-const askQuestions = (userId: string) =>
-  publish(gateway, userId, 'question_requested', {
-    payload: { questionRequested: { toolId: 'tool', input: { questions } } },
-  });
-
 describe('an answer', () => {
   test('settles the request of a plan, resolves the notification, and sends one event', async () => {
     const { id } = await publish(gateway, 'plan');
@@ -80,44 +71,12 @@ describe('an answer', () => {
     stream.close();
   });
 
-  test('to questions is stored in their order, with their texts and the labels of the options', async () => {
-    const { id } = await askQuestions('questions');
-    const { answer: stored } = await answer('questions', { id, questions: complete.toReversed() });
-
-    expect(stored?.questions).toEqual([
-      { index: 0, question: 'Which?', options: [1], labels: ['B'], other: null },
-      { index: 1, question: 'Which ones?', options: [1, 0], labels: ['B', 'A'], other: 'Another' },
-      { index: 2, question: 'What else?', options: [], labels: [], other: 'Nothing' },
-    ]);
-    expect((await read('questions', id)).request?.answer).toEqual(stored);
-  });
-
-  test('to a response of a task that awaits input is a reply', async () => {
-    const { id } = await publish(gateway, 'reply', 'task_response_ready');
-    expect(await answer('reply', { id, reply: { text: ' Go on\n' } })).toMatchObject({
-      answer: { reply: { text: ' Go on\n' }, plan: null, questions: null },
-      notification: { resolution: 'ANSWERED' },
-    });
-  });
-
-  test.each<[Kind, object]>([
-    ['task_failed', {}],
-    ['task_response_ready', { payload: { taskResponseReady: { taskStatus: 'ERRORED' } } }],
-  ])('is refused for %s without a request', async (kind, input) => {
-    const { id } = await publish(gateway, 'none', kind, input);
+  test('is refused for a notification that asks for none', async () => {
+    const { id } = await publish(gateway, 'none', 'task_failed');
     expect((await read('none', id)).request).toBeNull();
     await expect(answer('none', { id, reply: { text: 'Go on' } })).rejects.toMatchObject(
       refused('VALIDATION_FAILED', ['input.id', 'is the ID of a notification that asks for no answer']),
     );
-  });
-
-  test('needs a token that may write', async () => {
-    const { id } = await publish(gateway, 'scoped');
-    const reader = as(() => signToken({ sub: 'scoped', scope: 'account:read' }));
-    await expect(reader.answer({ id, answerId: 'a', ...approve })).rejects.toMatchObject(
-      refused('FORBIDDEN'),
-    );
-    expect((await read('scoped', id)).request?.state).toBe('OPEN');
   });
 
   test('writes an audit line without its text, and none for a retry or a later answer', async () => {
@@ -134,8 +93,14 @@ describe('an answer', () => {
 
 describe('the first answer wins', () => {
   test('a retry returns the stored answer, whenever and in any order of questions and options', async () => {
-    const { id } = await askQuestions('retry');
-    const first = await answer('retry', { id, answerId: 'a', questions: complete });
+    const payload = { questionRequested: { toolId: 'tool', input: { questions } } };
+    const { id } = await publish(gateway, 'retry', 'question_requested', { payload });
+    const first = await answer('retry', { id, answerId: 'a', questions: complete.toReversed() });
+    expect(first.answer?.questions).toEqual([
+      { index: 0, question: 'Which?', options: [1], labels: ['B'], other: null },
+      { index: 1, question: 'Which ones?', options: [1, 0], labels: ['B', 'A'], other: 'Another' },
+      { index: 2, question: 'What else?', options: [], labels: [], other: 'Nothing' },
+    ]);
     await dismiss(gateway, 'retry', [id]);
     const before = await revision('retry');
 
@@ -151,8 +116,6 @@ describe('the first answer wins', () => {
 
   test.each([
     ['another decision', { plan: { decision: 'REJECT' } }],
-    ['added feedback', { plan: { decision: 'APPROVE', feedback: 'Now' } }],
-    ['an answer to another kind of request', { reply: { text: 'Yes' } }],
     ['questions that were not asked', { questions: [{ index: 7, options: [] }] }],
   ])('the same answer ID with %s is CONFLICT', async (_what, other) => {
     const { id } = await publish(gateway, 'reused');
@@ -196,28 +159,6 @@ describe('the first answer wins', () => {
     });
   });
 
-  test('of 24 answers at once over two gateways, one is stored, and every caller receives it within two seconds', async () => {
-    const other = await startTestGateway({}, gateway.database);
-    onTestFinished(() => other.close());
-    const { id } = await publish(gateway, 'concurrent');
-    // Opens the connections.
-    for (const at of [gateway, other])
-      await answerAt(at, 'warm', { id: (await publish(at, 'warm')).id, ...approve });
-    const started = performance.now();
-
-    const results = await Promise.all(
-      Array.from({ length: 24 }, (_none, n) =>
-        answerAt(n % 2 === 0 ? gateway : other, 'concurrent', { id, answerId: `a-${n}`, ...approve }),
-      ),
-    );
-
-    expect(performance.now() - started).toBeLessThan(2000);
-    const stored = results.filter(({ __typename }) => __typename === 'AnswerStored');
-    expect(stored).toHaveLength(1);
-    for (const result of results) expect(result.answer).toEqual(stored[0]?.answer);
-    expect(await events('concurrent')).toEqual([`answered ${id}`]);
-  });
-
   test('an answer that was decided before the request expired is stored, even if it then waited for a lock', async () => {
     const { id } = await publish(gateway, 'slow', 'plan_requested', { expiresInSeconds: 1000 });
     const locker = new pg.Client({ connectionString: gateway.database.url });
@@ -240,15 +181,6 @@ describe('the first answer wins', () => {
     expect(String(request?.answer?.answeredAt) < String(request?.expiresAt)).toBe(true);
     expect(await events('slow')).toEqual([`answered ${id}`]);
   });
-
-  test('deleting the user deletes the request, and a retry of the answer is NOT_FOUND', async () => {
-    const { id } = await publish(gateway, 'deleted');
-    await answer('deleted', { id, answerId: 'a', ...approve });
-    await deleteUser(gateway, 'deleted');
-    await expect(answer('deleted', { id, answerId: 'a', ...approve })).rejects.toMatchObject(
-      refused('NOT_FOUND'),
-    );
-  });
 });
 
 describe('the order of checks', () => {
@@ -256,7 +188,6 @@ describe('the order of checks', () => {
 
   test.each([
     ['none of', {}],
-    ['several of', { ...approve, reply: { text: 'Yes' } }],
     ['all of', { ...approve, reply: { text: 'Yes' }, questions: [] }],
   ])('%s plan, questions and reply: 422 even for an unknown notification', async (_what, given) => {
     await expect(answer('order', { id: 'unknown', ...given })).rejects.toMatchObject(
@@ -294,153 +225,106 @@ describe('the order of checks', () => {
   });
 });
 
-describe('a dismissed request', () => {
-  test('stays open, is listed and counted, and can be answered, which other devices learn', async () => {
-    const { id } = await publish(gateway, 'hidden');
-    await publish(gateway, 'hidden', 'task_failed');
-    await dismiss(gateway, 'hidden', [id]);
-    const readOpen = async () => {
-      const { nodes, totalCount } = await as('hidden').notifications({ filter: { requestStates: ['OPEN'] } });
-      const { total, openRequests } = await as('hidden').counts();
-      return { open: nodes.map((node) => [node.id, node.status]), counts: [totalCount, openRequests, total] };
-    };
-    expect(await readOpen()).toEqual({ open: [[id, 'DISMISSED']], counts: [1, 1, 1] });
-    const stream = await subscribeToNotifications(gateway, 'hidden', await currentCursor(gateway, 'hidden'));
+test('a dismissed request stays open, is listed and counted, and can be answered, which other devices learn', async () => {
+  const { id } = await publish(gateway, 'hidden');
+  await publish(gateway, 'hidden', 'task_failed');
+  await dismiss(gateway, 'hidden', [id]);
+  const readOpen = async () => {
+    const { nodes, totalCount } = await as('hidden').notifications({ filter: { requestStates: ['OPEN'] } });
+    const { total, openRequests } = await as('hidden').counts();
+    return { open: nodes.map((node) => [node.id, node.status]), counts: [totalCount, openRequests, total] };
+  };
+  expect(await readOpen()).toEqual({ open: [[id, 'DISMISSED']], counts: [1, 1, 1] });
+  const stream = await subscribeToNotifications(gateway, 'hidden', await currentCursor(gateway, 'hidden'));
 
-    const { notification } = await answer('hidden', { id, ...approve });
+  const { notification } = await answer('hidden', { id, ...approve });
 
-    expect(notification).toMatchObject({
-      status: 'DISMISSED',
-      resolution: 'ANSWERED',
-      resolvedAt: notification.request?.answer?.answeredAt,
-      request: { state: 'ANSWERED' },
-    });
-    expect(await readOpen()).toEqual({ open: [], counts: [0, 0, 1] });
-    expect(await events('hidden')).toEqual([`dismissed ${id}`, `answered ${id}`]);
-    expect(await nextEvent(stream)).toMatchObject({ notification: { id, status: 'DISMISSED' } });
-    stream.close();
+  expect(notification).toMatchObject({
+    status: 'DISMISSED',
+    resolution: 'ANSWERED',
+    resolvedAt: notification.request?.answer?.answeredAt,
+    request: { state: 'ANSWERED' },
   });
-
-  test.each<[string, (task: string) => Promise<unknown>]>([
-    ['TASK_DELETED', (task) => resolve(gateway, 'gone', task, 'TASK_DELETED')],
-    [
-      'SUPERSEDED',
-      (task) => publish(gateway, 'gone', 'plan_requested', { task: { id: task, projectId: 'p' } }),
-    ],
-  ])('is withdrawn as %s, stays dismissed, and is restored as resolved', async (resolution, settle) => {
-    const task = { id: randomUUID(), projectId: 'p' };
-    const { id } = await publish(gateway, 'gone', 'plan_requested', { task });
-    await dismiss(gateway, 'gone', [id]);
-
-    await settle(task.id);
-
-    expect(await read('gone', id)).toMatchObject({
-      status: 'DISMISSED',
-      resolution,
-      request: { state: 'WITHDRAWN' },
-    });
-    expect((await events('gone')).slice(-2)).toEqual([`dismissed ${id}`, `withdrawn ${id}`]);
-    expect(await as('gone').restore({ id })).toMatchObject({ status: 'RESOLVED', resolution });
-  });
+  expect(await readOpen()).toEqual({ open: [], counts: [0, 0, 1] });
+  expect(await events('hidden')).toEqual([`dismissed ${id}`, `answered ${id}`]);
+  expect(await nextEvent(stream)).toMatchObject({ notification: { id, status: 'DISMISSED' } });
+  stream.close();
 });
 
-describe('restoring', () => {
-  test('makes a dismissed notification active again, with its request, and an active one stays as it is', async () => {
-    const user = 'restored';
-    const { id } = await publish(gateway, user);
-    await dismiss(gateway, user, [id]);
-    const before = await revision(user);
-    const stream = await subscribeToNotifications(gateway, user, await currentCursor(gateway, user));
+test('restoring makes a dismissed notification active again, with its request, and an active one stays as it is', async () => {
+  const user = 'restored';
+  const { id } = await publish(gateway, user);
+  await dismiss(gateway, user, [id]);
+  const before = await revision(user);
+  const stream = await subscribeToNotifications(gateway, user, await currentCursor(gateway, user));
 
-    for (const _ of ['dismissed', 'active'])
-      expect(await as(user).restore({ id })).toMatchObject({
-        status: 'ACTIVE',
-        resolution: null,
-        resolvedAt: null,
-        dismissedAt: null,
-        request: { state: 'OPEN' },
-      });
-    expect(await nextEvent(stream)).toMatchObject({
-      counts: { total: 1 },
-      notification: { status: 'ACTIVE' },
+  for (const _ of ['dismissed', 'active'])
+    expect(await as(user).restore({ id })).toMatchObject({
+      status: 'ACTIVE',
+      resolution: null,
+      resolvedAt: null,
+      dismissedAt: null,
+      request: { state: 'OPEN' },
     });
-    stream.close();
-    expect(await revision(user)).toBe(before + 1);
-    expect(await events(user)).toEqual([`dismissed ${id}`, `restored ${id}`]);
-    expect(await answer(user, { id, ...approve })).toMatchObject({ notification: { status: 'RESOLVED' } });
+  expect(await nextEvent(stream)).toMatchObject({ counts: { total: 1 }, notification: { status: 'ACTIVE' } });
+  stream.close();
+  expect(await revision(user)).toBe(before + 1);
+  expect(await events(user)).toEqual([`dismissed ${id}`, `restored ${id}`]);
+  await expect(as('stranger').restore({ id })).rejects.toMatchObject(refused('NOT_FOUND'));
+});
+
+describe('over REST', () => {
+  const post = (userId: string, id: string, body: object) =>
+    as(userId).rest.post(`/user/notifications/${id}/answer`, { answer_id: 'a', ...body });
+
+  test('the first answer is returned, also to a retry, and in the conflict of others', async () => {
+    const { id } = await publish(gateway, 'rest', 'question_requested');
+    const questions = [{ index: 0, options: [1] }];
+    const first = await post('rest', id, { questions });
+    const stored = {
+      answer_id: 'a',
+      questions: [{ index: 0, options: [1], other: null, question: 'Which?', labels: ['B'] }],
+      by: 'rest',
+      via: 'rest',
+      answered_at: expect.any(String),
+    };
+    expect(first).toMatchObject({ status: 200, body: { answer: stored } });
+    expect(Object.keys(first.body.answer).sort()).toEqual(Object.keys(stored).sort());
+    expect((await post('rest', id, { questions })).body).toEqual(first.body);
+
+    const late = await post('rest', id, { answer_id: 'b', questions });
+    const { answer } = first.body;
+    const value = { state: 'answered', by: 'rest', via: 'rest', at: answer.answered_at, answer };
+    expect(late).toMatchObject({
+      status: 409,
+      body: { code: 'conflict', errors: [{ location: 'body', value }] },
+    });
+    expect(await post('rest', id, { questions: [{ index: 0, options: [0] }] })).toMatchObject({
+      status: 409,
+      body: { errors: [{ location: 'body.answer_id', value: 'a' }] },
+    });
   });
 
   test.each([
-    ['', false],
-    [', which is dismissed too', true],
-  ])('makes it resolved if a later one has taken its place%s', async (_how, isDismissed) => {
-    // At the same time: the one that was published later is later.
-    const input = { task: { id: randomUUID(), projectId: 'p' }, occurredAt: '2026-01-01T00:00:00.000Z' };
-    const { id } = await publish(gateway, 'taken', 'task_failed', input);
-    await dismiss(gateway, 'taken', [id]);
-    const later = await publish(gateway, 'taken', 'task_failed', input);
-    if (isDismissed) await dismiss(gateway, 'taken', [later.id]);
-
-    expect(await as('taken').restore({ id })).toMatchObject({
-      status: 'RESOLVED',
-      resolution: 'SUPERSEDED',
-      resolvedAt: later.createdAt,
+    ['an answer that does not fit', { reply: { text: 'Yes' } }, 'body.reply'],
+    ['no answer', {}, 'body'],
+    ['an unknown option', { questions: [{ index: 0, options: [7] }] }, 'body.questions[0].options[0]'],
+    ['an unknown decision', { plan: { decision: 'perhaps' } }, 'body.plan.decision'],
+  ])('rejects %s at its location', async (_name, answer, location) => {
+    const { id } = await publish(gateway, 'rules', 'question_requested');
+    expect(await post('rules', id, answer)).toMatchObject({
+      status: 422,
+      body: { code: 'validation_failed', errors: [{ location }] },
     });
-    if (isDismissed) expect(await as('taken').restore({ id: later.id })).toMatchObject({ status: 'ACTIVE' });
   });
 
-  test('is NOT_FOUND for an unknown notification and for that of another user', async () => {
-    const { id: ofAnother } = await publish(gateway, 'owner');
-    for (const id of ['unknown', ofAnother])
-      await expect(as('stranger').restore({ id })).rejects.toMatchObject(refused('NOT_FOUND'));
-  });
-});
-
-describe('deliveries', () => {
-  let chat: Awaited<ReturnType<typeof startChatApi>>;
-  let queuing: TestGateway;
-  let sending: TestGateway;
-  beforeAll(async () => {
-    chat = await startChatApi();
-    const settings = { CHAT_TOKEN: chat.token, CHAT_API_URL: chat.url };
-    queuing = await startTestGateway({ ...settings, DELIVERY: 'false' });
-    sending = await startTestGateway(settings);
-  });
-  afterAll(async () => {
-    await sending.close();
-    await queuing.close();
-    await chat.close();
-  });
-
-  const settlements: [string, (at: TestGateway, id: string) => Promise<unknown>][] = [
-    ['an answer', (at, id) => answerAt(at, 'alice', { id, ...approve })],
-    ['its expiry', (at, id) => makeExpired(at.database, 'alice', id)],
-  ];
-  const ask = async (at: TestGateway) => {
-    await putContact(at, 'alice', { chatMemberId: 'U-alice' });
-    return publish(at, 'alice', 'plan_requested', { expiresInSeconds: 1000 });
-  };
-
-  test.each(settlements)('that are pending are cancelled after %s', async (_how, settle) => {
-    const { id } = await ask(queuing);
-    const state = () => listStored(queuing.database, 'alice', id);
-    expect(await state()).toEqual(['chat pending']);
-
-    await settle(queuing, id);
-
-    await eventually(async () => expect(await state()).toEqual(['chat cancelled settled']));
-  });
-
-  test.each(settlements)('whose chat message was posted update it after %s', async (_how, settle) => {
-    const { id } = await ask(sending);
-    await eventually(async () =>
-      expect(await listStored(sending.database, 'alice', id)).toEqual(['chat delivered']),
-    );
-    const message = chat.messages.at(-1);
-    expect(message?.updates).toEqual([]);
-
-    await settle(sending, id);
-
-    await eventually(() => expect(message?.updates).toHaveLength(1));
+  test('an expired request is not a refusal', async () => {
+    const { id } = await publish(gateway, 'late', 'plan_requested', { expiresInSeconds: 60 });
+    await makeExpired(gateway.database, 'late', id);
+    const value = { state: 'expired', by: null, via: null, at: expect.any(String), answer: null };
+    expect(await post('late', id, { plan: { decision: 'approve' } })).toMatchObject({
+      status: 409,
+      body: { errors: [{ location: 'body', value }] },
+    });
   });
 });

@@ -1,10 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { execPath } from 'node:process';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { refused, type Who } from '../support/as.ts';
+import { refused } from '../support/as.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { dismiss } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
-import { startProxy } from '../support/proxy.ts';
 import { deleteUser, publish, resolve } from '../support/records.ts';
 import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
 import { platform, signTaskToken, signToken } from '../support/tokens.ts';
@@ -25,9 +28,9 @@ afterAll(() => other.close());
 const countWaiting = async (at: TestGateway) => (await scrape(at)).sum('gateway_live_subscribers');
 
 /** Starts a wait, and resolves when the gateway waits. */
-async function startWait(userId: string, id: string, at = gateway, who: Who = platform) {
+async function startWait(userId: string, id: string, at = gateway) {
   const before = (await countWaiting(at)) ?? 0;
-  const reply = at.as(who).request({ userId, notificationId: id, waitSeconds: LONG });
+  const reply = at.as(platform).request({ userId, notificationId: id, waitSeconds: LONG });
   await eventually(async () => expect(await countWaiting(at)).toBe(before + 1));
   return { reply };
 }
@@ -131,27 +134,6 @@ describe('request', () => {
 
     await refusal;
   });
-
-  test('finds a change whose announcement was lost', async () => {
-    const url = new URL(gateway.database.url);
-    const proxy = await startProxy(Number(url.port), (sent) =>
-      sent.toString('latin1').includes('pg_notify') ? 'hold' : sent,
-    );
-    url.port = String(proxy.port);
-    // It waits so long for the announcement when it closes. Longer than the interval of the sweep, whose answers show that
-    // only the held connection is silent.
-    const silentSettings = { ...settings, DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: '2000' };
-    const silent = await startTestGateway(silentSettings, gateway.database);
-    const sweeping = await startTestGateway({ LIVE_SWEEP_MS: '200' }, gateway.database);
-    const { id } = await publish(gateway, 'silent');
-    const { reply } = await startWait('silent', id, sweeping);
-
-    await answer(silent, 'silent', { id, ...answers.approve });
-
-    expect((await reply).state).toBe('ANSWERED');
-    await Promise.all([silent.close(), sweeping.close()]);
-    await proxy.close();
-  });
 });
 
 describe('a wait', () => {
@@ -197,10 +179,6 @@ describe('a wait', () => {
 
   test.each([
     ['another field', '{ request(userId: "u", notificationId: "n", waitSeconds: 1) { state } __typename }'],
-    [
-      'another wait',
-      '{ a: request(userId: "u", notificationId: "n", waitSeconds: 1) { state } b: request(userId: "u", notificationId: "n") { state } }',
-    ],
     [
       'another field in a fragment',
       `query { ...Both } fragment Both on Query {
@@ -257,17 +235,40 @@ describe('a wait', () => {
     expect(await countWaiting(busy)).toBe(0);
     await busy.close();
   });
+});
 
-  test('of a task token is for its own task', async () => {
-    const { id } = await publish(gateway, 'runner', 'plan_requested', { task: { id: 't', projectId: 'p' } });
-    const another = gateway.as(() => signTaskToken('runner', 'another'));
-    await expect(another.request({ userId: 'runner', notificationId: id })).rejects.toMatchObject(
-      refused('NOT_FOUND'),
-    );
-    const { reply } = await startWait('runner', id, gateway, () => signTaskToken('runner', 't'));
-
-    await answer(gateway, 'runner', { id, ...answers.approve });
-
-    expect(await reply).toMatchObject({ state: 'ANSWERED' });
+test('the example of an agent publishes a plan, gets "request changes", publishes again, and gets "approve"', async () => {
+  const agent = spawn(execPath, ['examples/agent/run-task.ts'], {
+    env: {
+      GATEWAY_URL: gateway.address,
+      TASK_TOKEN: await signTaskToken('alice', 'task/1'),
+      USER_ID: 'alice',
+      TASK_ID: 'task/1',
+      PROJECT_ID: 'web-shop',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const output = text(agent.stdout);
+  const exited = once(agent, 'exit');
+
+  const decide = async (number: number, plan: object) => {
+    const id = `task%2F1:plan-${number}`;
+    return eventually(async () => {
+      const result = await gateway.as('alice').answer({ id, answerId: `answer-${number}`, plan });
+      expect(result.__typename).toBe('AnswerStored');
+    });
+  };
+  await decide(1, { decision: 'REQUEST_CHANGES', feedback: 'Keep the session copy for a week' });
+  await decide(2, { decision: 'APPROVE' });
+
+  expect(await exited).toEqual([0, null]);
+  expect(await output).toBe(
+    'Plan 1: REQUEST_CHANGES: Keep the session copy for a week\nPlan 2: APPROVE\nCarrying out the plan.\n',
+  );
+  const { nodes } = await gateway.as('alice').notifications();
+  const accepted = { status: 'RESOLVED', request: { state: 'ANSWERED', receipt: { outcome: 'ACCEPTED' } } };
+  expect(nodes).toMatchObject([
+    { ...accepted, id: 'task%2F1:plan-2', payload: { plan: expect.stringContaining('3. Keep the session') } },
+    { ...accepted, id: 'task%2F1:plan-1' },
+  ]);
 });
