@@ -86,7 +86,7 @@ describe('an answer', () => {
 
     const lines = gateway.logLines().filter((line) => line.includes('"audit":"notification.answered"'));
     const own = lines.map((line) => JSON.parse(line)).filter(({ user }) => user === 'audited');
-    expect(own).toEqual([expect.objectContaining({ by: 'audited', notification: id })]);
+    expect(own).toEqual([expect.objectContaining({ by: 'audited', notification: id, via: 'graphql' })]);
     expect(gateway.logLines().join()).not.toContain('unspeakable');
   });
 });

@@ -4,7 +4,7 @@ import { SCAN_LIMIT } from '../../src/platform-feed/read-feed.ts';
 import { deleteOldEvents } from '../../src/platform-feed/retention.ts';
 import { formatEventCursor, parseEventCursor } from '../../src/revisions/event-cursor.ts';
 import { toTime } from '../../src/values/time.ts';
-import { conflict, refused } from '../support/as.ts';
+import { refused } from '../support/as.ts';
 import { type ChatApi, startChatApi } from '../support/chat-api.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { putContact } from '../support/delivery.ts';
@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { credentialVersion, deleteUser, publish } from '../support/records.ts';
 import { subscribe } from '../support/sse.ts';
-import { member, platform } from '../support/tokens.ts';
+import { platform } from '../support/tokens.ts';
 import {
   FEED_SUBSCRIPTION,
   followFeed,
@@ -133,12 +133,6 @@ describe('a change writes an event', () => {
     await deleteUser(gateway, 'carol');
     expect((await eventsOf('carol')).map(({ type }) => type)).toEqual(['USER_DELETED']);
   });
-
-  test('only if it is committed', async () => {
-    await store('dora');
-    await expect(refresh('dora', 'outdated')).rejects.toMatchObject(conflict('STALE_VERSION'));
-    expect((await eventsOf('dora')).map(({ type }) => type)).toEqual(['EDITOR_CREDENTIAL_STORED']);
-  });
 });
 
 describe('a page', () => {
@@ -181,22 +175,17 @@ describe('a page', () => {
   });
 
   test('scans a limited number of positions, and then is empty although there are more', async () => {
+    const after = await latestCursor(gateway);
     await insertEvents('many', SCAN_LIMIT + 1);
     await insertEvents('many', 1, '0 days', 'user.deleted');
     await settle();
-    const after = (await readWholeFeed(gateway, { first: 1000 })).find(
-      ({ userId }) => userId === 'many',
-    )?.cursor;
 
     const page = await readFeedPage(gateway, { after, types: ['USER_DELETED'] });
-    expect([page.events.length, page.hasMore, positionOf(page.cursor)]).toEqual([
-      0,
-      true,
-      positionOf(after ?? '') + SCAN_LIMIT,
-    ]);
+    expect(page).toMatchObject({ events: [], hasMore: true });
+    expect(positionOf(page.cursor)).toBe(positionOf(after) + SCAN_LIMIT);
   });
 
-  test.each([0, 1001, -1])('of %d events is refused', async (first) => {
+  test.each([0, 1001])('of %d events is refused', async (first) => {
     await expect(gateway.as(platform).platformEvents({ first })).rejects.toMatchObject(
       refused('VALIDATION_FAILED', 'first'),
     );
@@ -300,17 +289,6 @@ describe('a subscription', () => {
     expect(last).toEqual(deleted);
     all.close();
     deletions.close();
-  });
-
-  test('requires platform:read', async () => {
-    const replies = [
-      await subscribe(gateway, FEED_SUBSCRIPTION, {}, { token: await member('alice') }),
-      await subscribe(gateway, FEED_SUBSCRIPTION, {}, { token: await platform('platform:write') }),
-    ];
-
-    for (const { status, errors } of replies) {
-      expect([status, errors[0].extensions.code]).toEqual([403, 'FORBIDDEN']);
-    }
   });
 
   test('ends with CURSOR_EXPIRED when the epoch of the database is renewed', async () => {
