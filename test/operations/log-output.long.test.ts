@@ -42,26 +42,23 @@ async function fillLog(gateway: { address: string }): Promise<void> {
   }
 }
 
-test.each([{}, { LOG_LEVEL: 'silent' }])(
-  'with a full disk as standard output, a gateway serves requests, counts failed writes and stops cleanly: %o',
-  async (settings) => {
-    const dataDir = join(folder, 'data');
-    const port = await freePort();
-    const child = spawn(process.execPath, [fileURLToPath(new URL('../../src/main.ts', import.meta.url))], {
-      env: { NODE_COMPILE_CACHE: compileCache, DATA_DIR: dataDir, PORT: String(port), ...settings },
-      stdio: ['ignore', openSync('/dev/full', 'w'), 'inherit'],
-    });
-    const ended = once(child, 'exit');
-    const gateway = { address: `http://127.0.0.1:${port}` };
+test('with a full disk as standard output, a gateway serves requests, counts failed writes and stops cleanly', async () => {
+  const dataDir = join(folder, 'data');
+  const port = await freePort();
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../../src/main.ts', import.meta.url))], {
+    env: { NODE_COMPILE_CACHE: compileCache, DATA_DIR: dataDir, PORT: String(port) },
+    stdio: ['ignore', openSync('/dev/full', 'w'), 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  const gateway = { address: `http://127.0.0.1:${port}` };
 
-    await eventually(async () => expect(await health(gateway)).toBe(200));
-    await eventually(async () => expect((await scrape(gateway)).sum(FAILED)).toBeGreaterThan(0));
-    expect((await scrape(gateway)).sum(DROPPED)).toBe(0);
-    child.kill();
-    expect(await ended).toEqual([0, null]);
-    expect(existsSync(join(dataDir, 'postgresql/cluster/postmaster.pid'))).toBe(false);
-  },
-);
+  await eventually(async () => expect(await health(gateway)).toBe(200));
+  await eventually(async () => expect((await scrape(gateway)).sum(FAILED)).toBeGreaterThan(0));
+  expect((await scrape(gateway)).sum(DROPPED)).toBe(0);
+  child.kill();
+  expect(await ended).toEqual([0, null]);
+  expect(existsSync(join(dataDir, 'postgresql/cluster/postmaster.pid'))).toBe(false);
+});
 
 describe('without a reader of the log', () => {
   let gateway: GatewayProcess;

@@ -63,9 +63,7 @@ describe('requests', () => {
   test.each([
     ['GET', '/user/workspaces', '/user/workspaces', '200'],
     ['POST', '/user/notifications/no-such-one/dismiss', dismiss, '404'],
-    ['POST', '/user/notifications//dismiss', dismiss, '422'],
     ['GET', '/user/workspaces?limit=0', '/user/workspaces', '400'],
-    ['DELETE', '/user/workspaces', '/user/workspaces', '404'],
     ['GET', '/user/workspaces/', 'unmatched', '404'],
   ])('are counted by route and status: %s %s', async (method, path, route, status) => {
     const labels = { http_request_method: method, http_route: route, http_response_status_code: status };
@@ -115,15 +113,12 @@ describe('errors are counted by root field and code', () => {
 
   test.each<[field: string, code: string, count: number, send: () => Promise<unknown>]>([
     ['platform', 'forbidden', 1, () => alice.graphql(document)],
-    ['notification', 'not_found', 1, () => alice.graphql(document)],
     ['notifications', 'validation_failed', 2, () => alice.graphql(twoLists)],
     ['dismissNotification', 'not_found', 1, () => alice.rest.post('/user/notifications/unknown/dismiss')],
     ['editorAuth', 'org_membership_required', 1, () => loner.rest.get('/editor/auth')],
     // Without a root field, if the whole request is rejected.
     ['', 'unauthenticated', 1, () => rest(gateway, 'GET', '/user/workspaces')],
-    ['', 'unauthenticated', 1, () => graphql(gateway, document)],
     ['', 'bad_request', 1, () => alice.graphql('{ unknown }')],
-    ['', 'bad_request', 1, () => alice.graphql('{')],
     ['', 'validation_failed', 1, () => alice.graphql(variable, { n: 'x' })],
     [
       '',
@@ -265,10 +260,10 @@ describe('live streams', () => {
 });
 
 describe('the database', () => {
-  const connections = async (pool: string) => {
+  const connections = async () => {
     const { sum } = await scrape(gateway);
     const ofPool = (name: string, labels: Record<string, string> = {}) =>
-      sum(`db_client_connection_${name}`, { db_client_connection_pool_name: pool, ...labels });
+      sum(`db_client_connection_${name}`, { db_client_connection_pool_name: 'changes', ...labels });
     return {
       max: ofPool('max'),
       used: ofPool('count', { db_client_connection_state: 'used' }),
@@ -281,29 +276,18 @@ describe('the database', () => {
     const change = () => alice.rest.put('/user/notification-preferences', { preferences: [] });
     await change();
     // The sweep of requests briefly uses a connection every second.
-    await eventually(async () =>
-      expect(await connections('changes')).toMatchObject({ max: 2, used: 0, pending: 0 }),
-    );
+    await eventually(async () => expect(await connections()).toMatchObject({ max: 2, used: 0, pending: 0 }));
     const locker = await beginTransaction(gateway.database, 'lock table notification_preference');
     const waiting = [1, 2, 3].map(change);
     // The third change waits, and perhaps the sweep.
     await eventually(async () => {
-      const { pending, ...others } = await connections('changes');
+      const { pending, ...others } = await connections();
       expect(others).toEqual({ max: 2, used: 2, idle: 0 });
       expect([1, 2]).toContain(pending);
     });
     await locker.query('rollback');
     await Promise.all(waiting);
-    expect(await connections('changes')).toEqual({ max: 2, used: 0, idle: 2, pending: 0 });
-  });
-
-  test.each([
-    ['short_reads', '/editor/auth'],
-    ['long_reads', '/user/workspaces'],
-  ])('the pool %s has an idle connection after a read', async (pool, path) => {
-    await alice.rest.get(path);
-    expect(await connections(pool)).toMatchObject({ max: 2, used: 0, pending: 0 });
-    expect((await connections(pool)).idle).toBeGreaterThan(0);
+    expect(await connections()).toEqual({ max: 2, used: 0, idle: 2, pending: 0 });
   });
 
   test('credentials are counted by state', async () => {
@@ -317,24 +301,20 @@ describe('the database', () => {
     expect(states.map((state) => sum('gateway_editor_credentials', { state }))).toEqual([0, 0, 1]);
   });
 
-  test.each(['refuse', 'stall'] as const)(
-    'while unreachable (%s), a scrape only lacks the number of credentials',
-    async (state) => {
-      const proxy = await startProxy(Number(new URL(gateway.database.url).port));
-      const behind = new URL(gateway.database.url);
-      behind.port = String(proxy.port);
-      const settings = { DATABASE_URL: behind.href, DATABASE_TIMEOUT_MS: '200' };
-      const proxied = await start(settings);
-      onTestFinished(() => proxy.close());
-      await proxy.setState(state);
-      await eventually(async () => {
-        const { sum } = await scrape(proxied);
-        expect(sum('gateway_listener_up')).toBe(0);
-        expect(sum('gateway_editor_credentials')).toBeUndefined();
-        expect(sum('db_client_connection_max', { db_client_connection_pool_name: 'changes' })).toBe(10);
-      });
-    },
-  );
+  test('while unreachable, a scrape only lacks the number of credentials', async () => {
+    const behind = new URL(gateway.database.url);
+    const proxy = await startProxy(Number(behind.port));
+    behind.port = String(proxy.port);
+    const proxied = await start({ DATABASE_URL: behind.href, DATABASE_TIMEOUT_MS: '200' });
+    onTestFinished(() => proxy.close());
+    await proxy.setState('stall');
+    await eventually(async () => {
+      const { sum } = await scrape(proxied);
+      expect(sum('gateway_listener_up')).toBe(0);
+      expect(sum('gateway_editor_credentials')).toBeUndefined();
+      expect(sum('db_client_connection_max', { db_client_connection_pool_name: 'changes' })).toBe(10);
+    });
+  });
 });
 
 test('reads the statistics at most once a minute, and reports no outdated numbers if reading fails', async () => {

