@@ -46,9 +46,10 @@ describe('the page', () => {
     for (const path of findAssets()) expect(path).toMatch(/^docs\/assets\/[\w-]+\.(js|css|png)$/);
   });
 
-  test('supports HEAD', async () => {
+  test('supports HEAD, and no other method than GET', async () => {
     const { status, headers } = await fetch(`${gateway.address}/docs`, { method: 'HEAD' });
     expect([status, headers.get('content-length')]).toEqual([200, String(Buffer.byteLength(page))]);
+    expect((await fetch(`${gateway.address}/docs`, { method: 'POST' })).status).toBe(404);
   });
 });
 
@@ -90,8 +91,4 @@ describe('its assets', () => {
     const { status, headers } = await get(path);
     expect([status, headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8']);
   });
-});
-
-test('the page returns 404 for other methods than GET and HEAD', async () => {
-  expect((await fetch(`${gateway.address}/docs`, { method: 'POST' })).status).toBe(404);
 });

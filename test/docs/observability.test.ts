@@ -60,23 +60,19 @@ beforeAll(async () => {
   await publish(gateway, 'alice');
   await nextEvent(stream);
   stream.close();
+  const late = ['graphql_subscription_duration', 'gateway_delivery_delay', 'nodejs_gc_duration'];
   const { samples, types } = await eventually(async () => {
     const scraped = await scrape(gateway);
-    for (const name of [
-      'graphql_subscription_duration_seconds_count',
-      'gateway_delivery_delay_seconds_count',
-      'nodejs_gc_duration_seconds_count',
-    ]) {
-      expect(scraped.sum(name)).toBeGreaterThan(0);
-    }
+    for (const name of late) expect(scraped.sum(`${name}_seconds_count`)).toBeGreaterThan(0);
     return scraped;
   });
-  const labels = new Map<string, Set<string>>();
-  for (const sample of samples) {
-    const known = labels.get(sample.name) ?? new Set(ADDED);
-    for (const label of Object.keys(sample.labels)) known.add(label);
-    labels.set(sample.name, known);
-  }
+  const bySample = Map.groupBy(samples, ({ name }) => name);
+  const labels = new Map(
+    [...bySample].map(([name, all]) => [
+      name,
+      new Set([...ADDED, ...all.flatMap((sample) => Object.keys(sample.labels))]),
+    ]),
+  );
   labelsByMetric = labels.set('up', new Set(ADDED));
   names = [...types.keys()];
   await issuer.close();
@@ -111,14 +107,14 @@ function parseQuery(query: string): { selectors: Selector[]; groupedBy: string[]
 function findUnknown(query: string): string[] {
   const { selectors, groupedBy } = parseQuery(query);
   const known = selectors.flatMap(({ name }) => [...(labelsByMetric.get(name) ?? [])]);
+  const matched = selectors.flatMap(({ name, matchers }) =>
+    matchers.map((matcher) => ({ name, ...matcher })),
+  );
   const values = (wanted: string) =>
-    selectors.flatMap(({ matchers }) =>
-      matchers.flatMap(({ label, value }) => (label === wanted ? value.split('|') : [])),
-    );
-  const labels = selectors.flatMap(({ name, matchers }) => matchers.map(({ label }) => ({ name, label })));
+    matched.flatMap(({ label, value }) => (label === wanted ? value.split('|') : []));
   return [
     ...selectors.map(({ name }) => name).filter((name) => !labelsByMetric.has(name)),
-    ...labels
+    ...matched
       .filter(({ name, label }) => !labelsByMetric.get(name)?.has(label))
       .map(({ name, label }) => `${name}{${label}}`),
     ...values('code').filter((code) => !(code.toUpperCase() in httpStatus)),
@@ -130,10 +126,8 @@ function findUnknown(query: string): string[] {
 test("the dashboard queries only existing metrics, and shows all of the gateway's own", async () => {
   const { panels } = Dashboard.parse(JSON.parse(await readRepositoryFile('ops/grafana-dashboard.json')));
   const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
-  expect(queries.length).toBeGreaterThan(25);
   expect(queries.flatMap(findUnknown)).toEqual([]);
   const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
-  expect(own.length).toBeGreaterThan(14);
   expect(own.filter((name) => !queries.some((query) => query.includes(name)))).toEqual([]);
 });
 

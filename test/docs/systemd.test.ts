@@ -60,93 +60,81 @@ describe('ExecStartPost', () => {
     return { ...shared, AUTH_JWKS_URL: issuer.url, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
   }
 
-  /** Runs the unit's ExecStartPost as systemd would, with the service's variables. */
-  function startPost(environment: Record<string, string>, pid: number, ...options: string[]): Process {
-    const [command = ''] = readValues('ExecStartPost');
-    const [program = '', ...rest] = command.replaceAll(INSTALLED, repository).split(' ');
-    const args = rest.map((word) => (word === '$MAINPID' ? String(pid) : word));
-    const child = spawn(program, [...args, ...options], {
+  /** Runs a command line of a unit as systemd would, with the service's variables. */
+  function startCommand(line: string, environment: Record<string, string>): Process {
+    const [program = '', ...args] = line.replaceAll(INSTALLED, repository).split(' ');
+    const child = spawn(program, args, {
       cwd: repository,
       env: { NODE_COMPILE_CACHE: compileCache, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const process = captureOutput(child, command);
-    running.push(process);
-    return process;
+    running.push(captureOutput(child, line));
+    return running.at(-1) ?? expect.unreachable();
   }
+
+  const startPost = (environment: Record<string, string>, pid: number, options = '') =>
+    startCommand(readValues('ExecStartPost')[0]?.replace('$MAINPID', String(pid)) + options, environment);
+
+  async function startGateway(environment: Record<string, string>): Promise<Process> {
+    const gateway = startProcess('src/main.ts', environment);
+    running.push(gateway);
+    await gateway.waitForOutput(/Listening on/);
+    return gateway;
+  }
+
+  const success = { status: 0, stdout: '', stderr: '' };
+  const hasEnded = ({ pid }: Process) => ({
+    status: 1,
+    stderr: `The gateway (process ${pid}) ended before it was ready.\n`,
+  });
 
   test('waits for a worker that the documented drop-in file starts', async () => {
     const block = readBlocks(readPage('docs/deployment.md')).find(({ language }) => language === 'ini');
     expect(block?.info).toBe(`/etc/systemd/system/${NAME.replace('@', '@9')}.d/worker.conf`);
     const [, command = ''] = /^ExecStart=(.+)$/m.exec(block?.content ?? '') ?? [];
-    const [program = '', ...args] = command.replaceAll(INSTALLED, repository).split(' ');
-    const env = {
-      NODE_COMPILE_CACHE: compileCache,
-      ...(await settings()),
-      CHAT_TOKEN: 'xoxb-1',
-      DELIVERY: 'false',
-    };
-    const child = spawn(program, args, { cwd: repository, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const worker = captureOutput(child, command);
-    running.push(worker);
-
-    const post = startPost(env, worker.pid);
+    const environment = { ...(await settings()), CHAT_TOKEN: 'xoxb-1', DELIVERY: 'false' };
+    const worker = startCommand(command, environment);
+    const post = startPost(environment, worker.pid);
     await worker.waitForOutput(/Delivers {2}chat/);
-    expect(await post.ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(await post.ended).toEqual(success);
     expect((await worker.stop()).status).toBe(0);
   });
 
   test('fails after its timeout with what is not ready, and exits when the gateway becomes ready', async () => {
     issuer.fail();
     const environment = await settings();
-    const gateway = startProcess('src/main.ts', environment);
-    running.push(gateway);
+    const gateway = await startGateway(environment);
     const post = startPost(environment, gateway.pid);
-    await gateway.waitForOutput(/Listening on/);
     const readyz = `http://127.0.0.1:${environment.ADMIN_PORT}/readyz`;
     expect((await fetch(readyz)).status).toBe(503);
-    const { status, stderr } = await startPost(environment, gateway.pid, '--seconds', '1').ended;
+    const { status, stderr } = await startPost(environment, gateway.pid, ' --seconds 1').ended;
     expect(status).toBe(1);
     expect(stderr).toMatch(/^Not ready after 1 s: http:.*"key_set":"was never fetched"/);
     expect(await Promise.race([post.ended, fetch(readyz).then(() => 'waits')])).toBe('waits');
 
     issuer.recover();
-    expect(await post.ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(await post.ended).toEqual(success);
     expect((await fetch(readyz)).status).toBe(200);
   });
 
   test('waits until the gateway has been ready for READY_DELAY_MS', async () => {
     const environment = { ...(await settings()), READY_DELAY_MS: '1000' };
-    const gateway = startProcess('src/main.ts', environment);
-    running.push(gateway);
-    await gateway.waitForOutput(/Listening on/);
+    const gateway = await startGateway(environment);
     const started = Date.now();
-    expect(await startPost(environment, gateway.pid).ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(await startPost(environment, gateway.pid).ended).toEqual(success);
     expect(Date.now() - started).toBeGreaterThanOrEqual(1000);
   });
 
-  test('fails if the gateway stops within READY_DELAY_MS', async () => {
+  test('fails if the gateway stops within READY_DELAY_MS, or has exited', async () => {
     const environment = { ...(await settings()), READY_DELAY_MS: '300000' };
-    const gateway = startProcess('src/main.ts', environment);
-    running.push(gateway);
+    const gateway = await startGateway(environment);
     const post = startPost(environment, gateway.pid);
-    await gateway.waitForOutput(/Listening on/);
     await gateway.stop();
-    const { status, stderr } = await post.ended;
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: `The gateway (process ${gateway.pid}) ended before it was ready.\n`,
-    });
-  });
+    expect(await post.ended).toMatchObject(hasEnded(gateway));
 
-  test('fails immediately if the gateway has exited', async () => {
-    const ended = startProcess('src/main.ts', { PORT: 'http' });
-    expect((await ended.ended).status).toBe(1);
-    const { status, stderr } = await startPost(await settings(), ended.pid).ended;
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: `The gateway (process ${ended.pid}) ended before it was ready.\n`,
-    });
+    const failed = startProcess('src/main.ts', { PORT: 'http' });
+    expect((await failed.ended).status).toBe(1);
+    expect(await startPost(environment, failed.pid).ended).toMatchObject(hasEnded(failed));
   });
 
   test('requires ADMIN_PORT if processes share a port', async () => {

@@ -84,9 +84,9 @@ test('every error code is documented: in GraphQL, for retries, and in REST with 
 });
 
 test('the documented limits of GraphQL documents are the configured ones', () => {
-  expect(tableBelow(readPage('docs/graphql-api.md'), 'Limits')).toEqual(
-    Object.values(documentLimits).map(({ term, max }) => [term, max.toLocaleString('en')]),
-  );
+  const limits = tableBelow(readPage('docs/graphql-api.md'), 'Limits');
+  const configured = Object.values(documentLimits).map(({ term, max }) => [term, max.toLocaleString('en')]);
+  expect(limits.sort()).toEqual(configured.sort());
 });
 
 test('every scope, and every state and reason of deliveries, is documented', () => {
