@@ -1,17 +1,15 @@
 import fc from 'fast-check';
+import type { Kind } from '../support/records.ts';
 
 /** How requests of one user are published, answered and settled, in the simplest way. */
 
-export const kinds = ['plan_requested', 'question_requested', 'task_response_ready', 'task_failed'] as const;
-export type ModelKind = (typeof kinds)[number];
-export const scopes = ['TASK_AND_KIND', 'TOOL_CALL', 'NOTHING'] as const;
-export const outcomes = ['ACCEPTED', 'REFUSED'] as const;
-const reasons = ['ANSWERED_ELSEWHERE', 'RESUMED', 'TASK_DELETED'] as const;
+const kinds = ['plan_requested', 'question_requested', 'task_response_ready', 'task_failed'] as const;
+const scopes = ['TASK_AND_KIND', 'TOOL_CALL', 'NOTHING'] as const;
 
 export type Draft = {
   id: string;
   task: number;
-  kind: ModelKind;
+  kind: Kind;
   scope: (typeof scopes)[number];
   tool: number;
   /** When it occurred, in minutes. */
@@ -25,88 +23,70 @@ type Content = 0 | 1;
 /** The answer that requests have if they expire and have a default. */
 export const DEFAULT_CONTENT: Content = 1;
 
-type ModelAnswer = { answerId: string | null; content: Content };
-
-export type ModelNotification = Draft & {
+type ModelNotification = Draft & {
   slot: string;
   status: 'active' | 'resolved' | 'dismissed';
   resolution: string | null;
   state: 'none' | 'open' | 'answered' | 'expired' | 'withdrawn';
   isResolved: boolean;
-  answer: ModelAnswer | null;
+  answer: { answerId: string | null; content: Content } | null;
   receipt: string | null;
 };
 
-/** A change. `pick` chooses one of the notifications that were published so far. */
-export type Command =
-  | ({ type: 'publish' } & Omit<Draft, 'id'>)
-  | { type: 'repeat' | 'expire' | 'dismiss' | 'restore'; pick: number }
-  | { type: 'answer'; pick: number; answerId: number; content: Content }
-  | { type: 'acknowledge'; pick: number; outcome: (typeof outcomes)[number] }
-  | { type: 'resolve'; task: number; reason: (typeof reasons)[number]; upTo: number | null }
-  | { type: 'resolveById'; pick: number; reason: (typeof reasons)[number] }
-  | { type: 'deleteUser' };
+/** Changes of a notification that `pick` chooses, but `publish` and `resolve`. */
+const changes = [
+  ...Array<'publish'>(8).fill('publish'),
+  ...Array<'answer'>(6).fill('answer'),
+  ...(['repeat', 'expire', 'expire', 'dismiss', 'dismiss', 'restore'] as const),
+  ...(['acknowledge', 'acknowledge', 'resolveById', 'resolve', 'resolve'] as const),
+] as const;
 
-const pick = fc.nat(99);
-const reason = fc.constantFrom(...reasons);
-const publication = fc
+/** A change, with everything that one of any type has. `pick` chooses one of the notifications that were published so far. */
+export type Command = Omit<Draft, 'id'> & {
+  type: (typeof changes)[number] | 'deleteUser';
+  pick: number;
+  answerId: string;
+  content: Content;
+  outcome: 'ACCEPTED' | 'REFUSED';
+  reason: 'ANSWERED_ELSEWHERE' | 'RESUMED' | 'TASK_DELETED';
+  /** Of a resolution. */
+  upTo: number | null;
+};
+
+const anyCommand = fc
   .record({
-    type: fc.constant('publish' as const),
+    type: fc.constantFrom(...changes),
+    pick: fc.nat(99),
     task: fc.nat(1),
     kind: fc.oneof({ weight: 3, arbitrary: fc.constant(kinds[0]) }, fc.constantFrom(...kinds)),
     scope: fc.constantFrom(...scopes),
     tool: fc.nat(1),
     minute: fc.nat(3),
     expiry: fc.constantFrom('none' as const, 'expires' as const, 'default' as const),
+    answerId: fc.constantFrom('a-0', 'a-1'),
+    content: fc.constantFrom<Content>(0, 1),
+    outcome: fc.constantFrom('ACCEPTED' as const, 'REFUSED' as const),
+    reason: fc.constantFrom('ANSWERED_ELSEWHERE' as const, 'RESUMED' as const, 'TASK_DELETED' as const),
+    upTo: fc.option(fc.nat(3)),
   })
   // Only plans and questions have tool calls, and only requests expire.
-  .map((draft) => ({
-    ...draft,
-    scope:
-      draft.scope === 'TOOL_CALL' && !draft.kind.endsWith('requested') ? ('NOTHING' as const) : draft.scope,
-    expiry: draft.kind === 'task_failed' ? ('none' as const) : draft.expiry,
-  }));
+  .map((command): Command => {
+    const hasTool = command.kind.endsWith('requested');
+    return {
+      ...command,
+      scope: command.scope === 'TOOL_CALL' && !hasTool ? 'NOTHING' : command.scope,
+      expiry: command.kind === 'task_failed' ? 'none' : command.expiry,
+    };
+  });
 
-/** Any change but a deletion. */
-export const commands: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 8, arbitrary: publication },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      type: fc.constant('answer' as const),
-      pick,
-      answerId: fc.nat(1),
-      content: fc.constantFrom<Content>(0, 1),
-    }),
-  },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      type: fc.constantFrom('repeat' as const, 'expire' as const, 'dismiss' as const, 'restore' as const),
-      pick,
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      type: fc.constant('acknowledge' as const),
-      pick,
-      outcome: fc.constantFrom(...outcomes),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('resolveById' as const), pick, reason }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      type: fc.constant('resolve' as const),
-      task: fc.nat(1),
-      reason,
-      upTo: fc.option(fc.nat(3)),
-    }),
-  },
-);
-
-export const deletion: fc.Arbitrary<Command> = fc.constant({ type: 'deleteUser' });
+/** A sequence of changes, among them deletions of the user with a probability. */
+export const commands = (deletions = 0): fc.Arbitrary<Command[]> =>
+  fc.array(
+    fc
+      .tuple(anyCommand, fc.double({ min: 0, max: 1, noNaN: true }))
+      .map(([command, chance]) => (chance < deletions ? { ...command, type: 'deleteUser' } : command)),
+    { minLength: 40, maxLength: 80 },
+  );
 
 /** The records of one user. Each change is applied at once, so an expiry is stored when it is due. */
 export class RequestModel {
@@ -124,24 +104,25 @@ export class RequestModel {
 
   /** Runs a change, of a draft if it is about one, and returns its result or the code of its refusal. */
   run(command: Command, draft: Draft | undefined): unknown {
-    if (command.type === 'deleteUser') return this.deleteUser();
-    if (command.type === 'resolve') return this.resolve(command.task, command.reason, command.upTo);
+    const { type, task, reason, upTo, answerId, content, outcome } = command;
+    if (type === 'deleteUser') return this.deleteUser();
+    if (type === 'resolve') return this.resolve(task, reason, upTo);
     if (draft === undefined) return undefined;
     const { id } = draft;
-    switch (command.type) {
+    switch (type) {
       case 'publish':
       case 'repeat':
         return this.publish(draft);
       case 'answer':
-        return this.answer(id, `a-${command.answerId}`, command.content);
+        return this.answer(id, answerId, content);
       case 'acknowledge':
-        return this.acknowledge(id, command.outcome);
+        return this.acknowledge(id, outcome);
       case 'resolveById':
-        return this.resolveById(id, command.reason);
+        return this.resolveById(id, reason);
       case 'expire':
       case 'dismiss':
       case 'restore':
-        return this[command.type](id);
+        return this[type](id);
     }
   }
 
