@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { refused } from '../support/as.ts';
 import { type GraphQLReply, sendParameters } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
-import { publish, readStatuses } from '../support/records.ts';
 import { recordStatementsWith } from '../support/statements.ts';
 import { member, platform } from '../support/tokens.ts';
 
@@ -83,8 +82,7 @@ test.each(sizes)(
     expect((await alice.graphql(make(max))).text).not.toContain('exceeds the limit');
     for (const found of tooMany) {
       const { status, text, errors } = await alice.graphql(make(found));
-      expect(status).toBe(400);
-      expect(JSON.parse(text)).not.toHaveProperty('data');
+      expect([status, text]).toEqual([400, expect.not.stringContaining('"data"')]);
       const message = `The document exceeds the limit for ${name}: ${found}, maximum ${max}.`;
       expect(errors).toEqual(badRequest(message));
     }
@@ -104,11 +102,7 @@ test.each<[what: string, document: string, cost: number]>([
   ['a literal page size', `{ workspaces(first: 3) ${records} }`, 3 * 6 + 1],
   ['a page size given by `last`', `{ workspaces(last: 3) ${records} }`, 3 * 6 + 1],
   ['the default page size', `{ workspaces ${records} }`, 50 * 6 + 1],
-  [
-    'the maximum for a page size in a variable',
-    `query ($n: Int) { workspaces(first: $n) ${records} }`,
-    100 * 6 + 1,
-  ],
+  ['the maximum for a variable', `query ($n: Int) { workspaces(first: $n) ${records} }`, 100 * 6 + 1],
   // The least and the most that a page size counts as.
   ...Object.entries({ null: 100, 999999: 100, ['9'.repeat(400)]: 100, 0: 1, '-99999': 1 }).map(
     ([first, size]): [string, string, number] => [
@@ -123,7 +117,6 @@ test.each<[what: string, document: string, cost: number]>([
     `{ workspaces(first: 3) { ...F } } fragment F on WorkspaceConnection ${records}`,
     3 * 6 + 1,
   ],
-  ['the fields of an inline fragment', `{ workspaces(first: 3) { ... ${records} } }`, 3 * 6 + 1],
   [
     'payloads of several kinds once: a quarter for 100',
     `{ ${ofPage(100, payloads('message'))} }`,
@@ -154,10 +147,8 @@ const fieldsOfTypes = '{ types { name fields { name type { name ofType { name } 
 const descriptions = (list: string) => repeat(40, (i) => `a${i}: ${list} { name description }`);
 
 test.each([
-  '{ __schema { queryType { name } } __type(name: "Query") { name } __typename }',
   '{ __schema { queryType { name } } ...F } fragment F on Query { __type(name: "Query") { name } }',
   `{ __schema ${fieldsOfTypes} }`,
-  '{ __type(name: "Notification") { possibleTypes { name fields { name } } } }',
   getIntrospectionQuery({ typeDepth: 7 }).replace('IntrospectionQuery', 'OfAnotherTool'),
 ])('accepts introspection of a moderate cost: %s', async (query) => {
   expect(await alice.run(query)).not.toBeNull();
@@ -165,7 +156,6 @@ test.each([
 
 test.each([
   `{ __schema { ${repeat(20, (i) => `a${i}: types { name description fields { name description } }`)} } }`,
-  `{ __type(name: "Query") { ${descriptions('fields')} } }`,
   `{ __schema { queryType { fields { type { ofType { ${descriptions('fields')} } } } } } }`,
   `{ __schema { types { possibleTypes { ${descriptions('fields')} } } } }`,
   `{ __schema { types { ...A } } } fragment A on __Type { ${descriptions('fields')} }`,
@@ -178,7 +168,6 @@ test.each([
 
 test.each([
   ['with an alias', '{ a: __schema { queryType { name } } }'],
-  ['with its own name as the alias', '{ __type: __type(name: "Query") { name } }'],
   ['twice', '{ __type(name: "Query") { name } __type(name: "Query") { kind } }'],
   [
     'twice in fragments',
@@ -189,10 +178,6 @@ test.each([
     'query A { __type(name: "Query") { name } } query B { __type(name: "User") { name } }',
   ],
   ['beside another root field', '{ __schema { queryType { name } } workspaces { totalCount } }'],
-  [
-    'beside another root field in a fragment',
-    '{ ...A workspaces { totalCount } } fragment A on Query { __type(name: "Query") { name } }',
-  ],
 ])('rejects introspection %s', async (_what, query) => {
   const operationName = query.startsWith('query A') ? 'A' : undefined;
   const token = await member('alice');
@@ -259,11 +244,6 @@ const abuse: [what: string, query: string, message: RegExp][] = [
     /aborted/,
   ],
   [
-    'selects a field thousands of times in an unused fragment',
-    `{ __typename } fragment A on Workspace { ${'id '.repeat(4900)} }`,
-    /aborted/,
-  ],
-  [
     'nests introspection recursively',
     '{ __schema { queryType { fields { type { fields { type { fields { name } } } } } } } }',
     /introspection depth/,
@@ -272,11 +252,6 @@ const abuse: [what: string, query: string, message: RegExp][] = [
     'nests list literals without closing them',
     `{ workspaces(filter: { statuses: ${'['.repeat(60_000)}`,
     /nested brackets: 60003, maximum 100/,
-  ],
-  [
-    'nests inline fragments without closing them',
-    `${'{...'.repeat(16_000)}`,
-    /nested brackets: 16000, maximum 100/,
   ],
   [
     'declares a thousand unused variables',
@@ -309,15 +284,6 @@ test.each(abuse)(
     expect(ms).toBeLessThan(2000);
   },
 );
-
-test('does not run mutations of a document with too many root fields', async () => {
-  const { id } = await publish(gateway, 'alice');
-  const dismissals = repeat(21, (i) => `a${i}: dismissNotification(input: { id: "${id}" }) { __typename }`);
-  const { errors } = await alice.graphql(`mutation { ${dismissals} }`);
-
-  expect(errors[0].message).toContain('root fields in an operation: 21');
-  expect(await readStatuses(gateway, 'alice')).toEqual({ [id]: 'active' });
-});
 
 describe('a filter has at most 100 values', () => {
   const tooMany = 'must have at most 100 items';

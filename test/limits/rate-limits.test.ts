@@ -65,24 +65,19 @@ test('an exceeded limit returns 429 with Retry-After over REST', async () => {
   expect(show({ status, headers })).toBe('429 2 0');
 });
 
-test.each(['application/json', 'application/graphql-response+json'])(
-  'returns 429 with Retry-After if every root field is rate limited, for Accept: %s',
-  async (Accept) => {
-    const caller = as(randomUUID());
-    await caller.run(aliases(READS));
-
+test('returns 429 with Retry-After if every root field is rate limited', async () => {
+  const caller = as(randomUUID());
+  await caller.run(aliases(READS));
+  for (const Accept of ['application/json', 'application/graphql-response+json']) {
     const reply = await caller.graphql(aliases(2), {}, { headers: { Accept } });
 
     expect(reply.status).toBe(429);
     expect(reply.headers.get('retry-after')).toMatch(SECONDS);
     expect(JSON.parse(reply.text)).not.toHaveProperty('data');
     const extensions = { code: 'RATE_LIMITED', retryAfter: Number(reply.headers.get('retry-after')) };
-    expect(reply.errors).toMatchObject([
-      { path: ['a0'], extensions },
-      { path: ['a1'], extensions },
-    ]);
-  },
-);
+    expect(reply.errors).toMatchObject(['a0', 'a1'].map((alias) => ({ path: [alias], extensions })));
+  }
+});
 
 test('each alias costs a point, and fields beyond the limit fail while the others return data', async () => {
   const reply = await as(randomUUID()).graphql(aliases(READS + 2));
@@ -122,14 +117,9 @@ test('platform operations have a separate limit for each subject, and one that i
   const token = await signToken({ sub: randomUUID(), scope: 'platform:read account:read' });
   const platform: Send = (caller) => caller.graphql('{ platform { __typename } }');
 
-  expect(
-    showAll(
-      await sendAll(
-        [platform, platform, platform, overRest],
-        as(async () => token),
-      ),
-    ),
-  ).toEqual(['200 2 1', '200 2 0', '429 2 0', '200 3 1']);
+  const caller = as(async () => token);
+  const replies = await sendAll([platform, platform, platform, overRest], caller);
+  expect(showAll(replies)).toEqual(['200 2 1', '200 2 0', '429 2 0', '200 3 1']);
 });
 
 test('replies without a caller have no RateLimit headers', async () => {
@@ -157,12 +147,7 @@ describe('a rejected request', () => {
     ['an invalid document', 400, ({ graphql }) => graphql('{ unknown }')],
     ['an unknown operation', 400, ({ graphql }) => graphql('query A { __typename } query B { __typename }')],
     ['introspection', 200, ({ graphql }) => graphql('{ __typename }')],
-    [
-      'a variable of the wrong type',
-      400,
-      ({ graphql }) => graphql('query ($n: Int) { workspaces(first: $n) { totalCount } }', { n: 'x' }),
-    ],
-    ['a variable of the wrong type in a mutation', 400, ({ graphql }) => graphql(dismissal, { id: {} })],
+    ['a variable of the wrong type', 400, ({ graphql }) => graphql(dismissal, { id: {} })],
     ['an invalid query string', 400, ({ rest }) => rest.get(`${WORKSPACES}?limit=0`)],
     [
       'a REST body that is not JSON',
@@ -194,11 +179,9 @@ describe('a rejected request', () => {
   });
 
   test('costs nothing if it is rejected before its body is read', async () => {
-    const put =
-      (body: object): Send =>
-      ({ rest }) =>
-        rest.put(PREFERENCES, body);
-    const replies = await sendAll([...times(WRITES, put({ preferences: [] })), put({}), overRest]);
+    const valid: Send = ({ rest }) => rest.put(PREFERENCES, { preferences: [] });
+    const invalid: Send = ({ rest }) => rest.put(PREFERENCES, {});
+    const replies = await sendAll([...times(WRITES, valid), invalid, overRest]);
 
     expect(showAll(replies).slice(-2)).toEqual(['429 2 0', '200 3 2']);
   });
@@ -262,13 +245,8 @@ describe('a document that is not in the cache', () => {
   );
 
   test('is rejected once neither reads nor rejected requests are left, without being parsed', async () => {
-    const sends = Array.from(
-      { length: 4 },
-      (): Send =>
-        ({ graphql }) =>
-          graphql(newDocument(15 * 1024, '{')),
-    );
-    const replies = await sendAll(sends, costly.as(randomUUID()));
+    const send: Send = ({ graphql }) => graphql(newDocument(15 * 1024, '{'));
+    const replies = await sendAll(times(4, send), costly.as(randomUUID()));
     expect(replies.map(({ status }) => status)).toEqual([400, 400, 429, 429]);
   });
 
