@@ -8,26 +8,19 @@ import type { Recipient } from '../../src/delivery/email/mail.ts';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
 import { Secret } from '../../src/values/secret.ts';
+import { message as plain } from '../delivery/message.ts';
+import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import type { Process } from '../support/process.ts';
-import { createCertificate, trustCertificate } from '../support/servers.ts';
 import { hasPython, startPythonMailServer } from './tools.ts';
 
 const tokens = createUnsubscribeTokens(new Map([['a', createSecretKey(randomBytes(32))]]));
 
 const message: Message = {
-  userId: 'alice',
-  notificationId: 'notification-1',
-  kind: 'task_failed',
+  ...plain,
   title: 'Größe: "100 %" of <tests> failed — retry? 😀',
-  request: 'A task failed.',
   details: '.\n..\n.\nFrom here\nÜ: 用户',
-  questions: [],
-  taskName: 'Run the tests',
   projectName: null,
-  occurredAt: '2026-05-04T10:00:00.000Z',
-  expiresAt: '2026-05-05T10:00:00.000Z',
-  url: 'https://app.example.com/inbox/notification-1',
 };
 
 describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
@@ -84,9 +77,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
         'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
       },
     });
-    expect(mail.text).toContain(
-      `\n\n${message.details}\n\nTask: Run the tests\nTime: 2026-05-04 10:00 UTC\n\n`,
-    );
+    expect(mail.text).toContain(`\n\n${message.details}\n\nTask: Login\nTime: 2026-05-04 10:00 UTC\n\n`);
     expect(mail.html).toContain(`>${message.details}</blockquote>`);
     expect(mail.html).toContain('of &lt;tests&gt; failed');
   });

@@ -79,8 +79,6 @@ describeInChromium('pages', (open) => {
   test.each([
     ['light', 1280, 'en-US'],
     ['dark', 320, 'de-DE'],
-    ['light', 320, 'en-US'],
-    ['dark', 1280, 'de-DE'],
   ] as const)('they fit and have no barriers: %s, %i pixels, %s', async (colorScheme, width, locale) => {
     const userId = `${colorScheme}-${width}`;
     const input = { summary: word, plan, [word]: { [word]: word } };

@@ -6,9 +6,9 @@ import type { BrowserContext, Page, Worker } from 'playwright-core';
 import { build } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Message } from '../../src/delivery/message.ts';
 import { formatPayload } from '../../src/delivery/push/push-channel.ts';
 import { listen } from '../../src/server/listen.ts';
+import { message } from '../delivery/message.ts';
 import { describeInChromium } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -49,21 +49,6 @@ const server = createServer(async (request, response) => {
   response.setHeader('Content-Type', script === undefined ? 'text/html' : 'text/javascript');
   response.end(script ?? PAGE);
 });
-
-const message: Message = {
-  userId: 'alice',
-  notificationId: 'run-81-failed',
-  kind: 'task_failed',
-  title: 'The build failed',
-  request: 'The task failed.',
-  details: 'Exit status 2',
-  questions: [],
-  taskName: null,
-  projectName: null,
-  occurredAt: '2026-05-04T10:00:00.000Z',
-  expiresAt: '2026-05-05T10:00:00.000Z',
-  url: 'https://app.example.com/inbox/run-81-failed',
-};
 
 describeInChromium('push messages', (open) => {
   let origin: string;

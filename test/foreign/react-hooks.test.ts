@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { build } from 'rolldown';
@@ -452,89 +451,4 @@ describeInChromium('hooks', (openPage) => {
     await presses['assistive technology']?.();
     await expectAnswer('stored ANSWERED');
   });
-
-  /** What puts another card where the first one was, by the number of the race. */
-  const races: Readonly<Record<string, (raced: Page, user: string, title: string) => Promise<unknown>>> = {
-    superseding: (_raced, user, title) =>
-      publish(gateway, user, 'plan_requested', { title, task: { id: 'task', projectId: 'project' } }),
-    'arriving above': (_raced, user, title) => publish(gateway, user, 'plan_requested', { title }),
-    reordering: async (raced, user, title) => {
-      // A click that was late has answered one of both.
-      const count = () => raced.getByRole('article').count();
-      if ((await count()) < 2) await publish(gateway, user, 'plan_requested', { title });
-      await eventually(async () => expect(await count()).toBe(2));
-      await callOn(raced, 'cards.reverse');
-    },
-  };
-
-  /** Clicks where the first card is, just after another has taken its place, until `count` clicks were early. */
-  async function raceClicks(kind: string, user: string, count: number): Promise<void> {
-    const { page: raced } = await openPage(app.origin);
-    const answered: string[] = [];
-    raced.on('request', (request) => {
-      const id = /"id":"([^"]+)","answerId"/.exec(request.postData() ?? '')?.[1];
-      if (id !== undefined) answered.push(id);
-    });
-    await callOn(raced, 'page.setUser', user);
-    for (const title of ['SAFE', 'OTHER'])
-      await races[kind === 'reordering' ? 'arriving above' : kind]?.(raced, user, title);
-    await callOn(raced, 'page.mountCards');
-    await raced.evaluate(watchClicks);
-    const first = raced.getByRole('article').first();
-    const isReady = () => first.locator('button[aria-disabled=false]').waitFor();
-    await isReady();
-    const { x = 0, y = 0 } = (await first.getByRole('button').boundingBox()) ?? {};
-    let late = 0;
-    for (let number = 0; number - late < count; number += 1) {
-      await isReady();
-      const before = await first.getAttribute('aria-label');
-      await races[kind]?.(raced, user, `EVIL ${number}`);
-      await eventually(async () => expect(await first.getAttribute('aria-label')).not.toBe(before));
-      await delay((number * 59) % 500);
-      await raced.mouse.click(x + 5, y + 5);
-      late = (await readClicks(raced)).filter(({ stillMs }) => stillMs >= 600).length;
-      expect(answered.length, kind).toBeLessThanOrEqual(late);
-    }
-    await isReady();
-    await raced.mouse.click(x + 5, y + 5);
-    await eventually(() => expect(answered.length, kind).toBe(late + 1));
-    await raced.context().close();
-  }
-
-  test('take no answer in 50 click races each: superseding, arriving above, reordering', async () => {
-    await openApp('races');
-    for (const kind of Object.keys(races))
-      await Promise.all(Array.from({ length: 5 }, (_, index) => raceClicks(kind, `${kind}-${index}`, 10)));
-  }, 300_000);
 });
-
-type Click = { title: string; stillMs: number };
-
-/** Records the clicks on cards, and for how long each card was where it was clicked. Runs in the page. */
-function watchClicks(): void {
-  const clicks: Click[] = [];
-  let places = new Map<string, { top: number; since: number }>();
-  const update = () => {
-    const now = performance.now();
-    const cards = [...document.querySelectorAll('article')].map((card) => {
-      const [title, { top }] = [card.ariaLabel ?? '', card.getBoundingClientRect()];
-      const known = places.get(title);
-      return [title, known?.top === top ? known : { top, since: now }] as const;
-    });
-    places = new Map(cards);
-  };
-  const updateEachFrame = () => {
-    update();
-    requestAnimationFrame(updateEachFrame);
-  };
-  updateEachFrame();
-  const record = ({ target }: Event) => {
-    update();
-    const title = target instanceof Element && target.closest('article')?.ariaLabel;
-    if (title) clicks.push({ title, stillMs: performance.now() - (places.get(title)?.since ?? 0) });
-  };
-  addEventListener('click', record, true);
-  Object.assign(window, { clicks });
-}
-
-const readClicks = (page: Page): Promise<Click[]> => page.evaluate(() => Reflect.get(window, 'clicks'));
