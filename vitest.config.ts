@@ -4,7 +4,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 const LONG = 'test/**/*.long.test.ts';
 /** Attacks, which measure how long other users wait. */
 const ATTACKS = 'test/abuse/**/*.long.test.ts';
-/** Tests with foreign programs: client generators, a mail server, a browser, proxies. */
+/** Tests with foreign programs: client generators, a browser, proxies. */
 const FOREIGN = 'test/foreign/**/*.test.ts';
 /** What has to hold of a release: rolling restarts, upgrades, images, backups, PgBouncer, units, alerts. */
 const RELEASE = 'test/releases/**/*.test.ts';

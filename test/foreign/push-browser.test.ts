@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { formatPayload } from '../../src/delivery/push/push-channel.ts';
 import { listen } from '../../src/server/listen.ts';
-import { message } from '../delivery/message.ts';
+import { message } from '../delivery/providers.ts';
 import { describeInChromium } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { captureOutput, type Process } from '../support/process.ts';
+import { captureOutput } from '../support/process.ts';
 
 const run = promisify(execFile);
 const pathTo = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -71,18 +71,6 @@ export async function runSchemathesis(document: string, options: readonly string
   });
   const { stdout, stderr } = await captureOutput(child, 'schemathesis').ended;
   return stdout + stderr;
-}
-
-/**
- * Starts the mail server of aiosmtpd with a certificate. Prints its port, a line for each recipient with the client's
- * port, and a line of JSON for each mail.
- */
-export async function startPythonMailServer(certificate: string): Promise<Process> {
-  const program = join(pathTo('python'), 'mail_server.py');
-  const child = spawn(join(await installPython(), 'python'), ['-u', program, certificate], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  return captureOutput(child, 'mail_server.py');
 }
 
 async function runCommands(

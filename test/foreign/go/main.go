@@ -1,7 +1,7 @@
 // Command account is a client of the REST API. It reads one command per line and prints one line for each.
 package main
 
-//go:generate go tool oapi-codegen -generate types,client -package client -o client/client.gen.go ../../../rest/openapi.json
+//go:generate go run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -generate types,client -package client -o client/client.gen.go ../../../rest/openapi.json
 
 import (
 	"bufio"
