@@ -1,3 +1,5 @@
+import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest';
 import {
   createInbox,
@@ -9,13 +11,13 @@ import {
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { type Kind, publish } from '../support/records.ts';
+import { startServer } from '../support/servers.ts';
 import { member } from '../support/tokens.ts';
-import { type ReplyProxy, startReplyProxy } from './reply-proxy.ts';
 
 /** Starts a gateway with a proxy, through which members open inboxes until the end of a test. */
 export function useInboxes() {
   const gateway = useGateway();
-  let proxy: ReplyProxy;
+  let proxy: Awaited<ReturnType<typeof startReplyProxy>>;
   const opened: Inbox[] = [];
   const close = () => {
     for (const inbox of opened.splice(0)) void inbox.signOut();
@@ -86,3 +88,59 @@ export const expectShown = (list: NotificationList, ...ids: (string | undefined)
 /** Waits until an inbox receives events. */
 export const awaitLive = (inbox: Inbox) =>
   eventually(() => expect(inbox.connection.get().state).toBe('live'));
+
+/**
+ * Starts an HTTP proxy in front of a gateway that counts operations and edits replies. A reply to a query is one part, an
+ * event of a stream as well.
+ */
+async function startReplyProxy({ address }: { address: string }) {
+  const operations: string[] = [];
+  const bodies: string[] = [];
+  /** Replaces a part of a reply, or cuts the connection. */
+  let edit = (_operation: string, part: string): string | 'cut' => part;
+
+  async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const body = await text(incoming);
+    const operation = /(?:query|mutation|subscription) (\w+)/.exec(body)?.[1] ?? '';
+    operations.push(operation);
+    bodies.push(body);
+    const { host: _host, ...headers } = incoming.headers;
+    const sent = forward(`${address}${incoming.url}`, { method: incoming.method, headers });
+    outgoing.on('close', () => sent.destroy());
+    sent.on('error', () => outgoing.destroy());
+    sent.on('response', async (reply) => {
+      const { 'content-length': _length, ...kept } = reply.headers;
+      outgoing.writeHead(reply.statusCode ?? 500, kept).flushHeaders();
+      const isStream = reply.headers['content-type']?.startsWith('text/event-stream');
+      reply.setEncoding('utf8').on('error', () => outgoing.destroy());
+      const send = (part: string) => {
+        const edited = edit(operation, part);
+        if (edited === 'cut') outgoing.destroy();
+        else outgoing.write(edited);
+      };
+      if (isStream) reply.on('data', send).on('end', () => outgoing.end());
+      else {
+        send(await text(reply));
+        outgoing.end();
+      }
+    });
+    sent.end(body);
+  }
+
+  const server = createServer(
+    (incoming, outgoing) => void handle(incoming, outgoing).catch(() => outgoing.destroy()),
+  );
+  const { url, close } = await startServer(server);
+  return {
+    address: url,
+    /** The names of the operations that were sent, in order. */
+    operations,
+    /** The bodies of the operations that were sent. */
+    bodies,
+    /** Edits each part of the replies to come. */
+    edit(change: typeof edit) {
+      edit = change;
+    },
+    close,
+  };
+}

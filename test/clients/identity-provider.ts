@@ -6,26 +6,10 @@ import { startServer } from '../support/servers.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** An identity provider with the device authorization grant (RFC 8628) and refresh tokens that are valid once. */
-export type IdentityProvider = {
-  url: string;
-  /** The claims of tokens that are issued from now on, without `iss` and the timestamps. */
-  claims: Record<string, unknown>;
-  /** The grants for which tokens were requested, with the scopes of sign-ins. */
-  grants: string[];
-  /** Replies to the next request for the tokens of a device with an error, such as `slow_down`. */
-  replyOnce(error: string): void;
-  /** Completes the sign-in with a user code. */
-  approve(userCode: string): void;
-  /** Access tokens that are issued from now on are valid for this time, in seconds. */
-  setLifetime(seconds: number): void;
-  /** Ends the session: refresh tokens are refused. */
-  revoke(): void;
-  close(): Promise<void>;
-};
+export type IdentityProvider = Awaited<ReturnType<typeof startIdentityProvider>>;
 
-/** Starts an identity provider on this machine. */
-export async function startIdentityProvider(claims: Record<string, unknown>): Promise<IdentityProvider> {
+/** Starts an identity provider with the device authorization grant (RFC 8628) and refresh tokens that are valid once. */
+export async function startIdentityProvider(claims: Record<string, unknown>) {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const keys = [{ ...(await exportJWK(publicKey)), kid: 'current', alg: 'ES256', use: 'sig' }];
   const devices = new Map<string, { userCode: string; isApproved: boolean }>();
@@ -84,19 +68,25 @@ export async function startIdentityProvider(claims: Record<string, unknown>): Pr
     response.end(JSON.stringify(content));
   });
   const { url, close } = await startServer(server);
-  const provider: IdentityProvider = {
+  const provider = {
     url,
+    /** The claims of tokens that are issued from now on, without `iss` and the timestamps. */
     claims,
-    grants: [],
-    replyOnce: (error) => void nextErrors.push(error),
-    approve(userCode) {
+    /** The grants for which tokens were requested, with the scopes of sign-ins. */
+    grants: [] as string[],
+    /** Replies to the next request for the tokens of a device with an error, such as `slow_down`. */
+    replyOnce: (error: string) => void nextErrors.push(error),
+    /** Completes the sign-in with a user code. */
+    approve(userCode: string) {
       const device = [...devices.values()].find((one) => one.userCode === userCode);
       if (device === undefined) throw new Error(`No device has the code ${userCode}.`);
       device.isApproved = true;
     },
-    setLifetime(seconds) {
+    /** Access tokens that are issued from now on are valid for this time, in seconds. */
+    setLifetime(seconds: number) {
       lifetime = seconds;
     },
+    /** Ends the session: refresh tokens are refused. */
     revoke: () => refreshTokens.clear(),
     close,
   };

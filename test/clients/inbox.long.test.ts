@@ -73,30 +73,17 @@ test('closes the stream when nobody has subscribed for a while, and resumes it w
   expect(sent()).toEqual(['AccountEvents']);
 });
 
-test('shows pages, and what is new on top of them', async () => {
-  const published = await publishMany('pages', 5);
-  const { list } = openList('pages', { pageSize: 2 });
-  await expectShown(list, ...published.slice(0, 2));
-  expect(list.get().data?.hasMore).toBe(true);
-  await list.loadMore();
-  published.unshift((await publish(gateway, 'pages')).id);
-  await expectShown(list, ...published.slice(0, 5));
-  await list.loadMore();
-  expect(shownIds(list)).toEqual(published);
-  expect(list.get().data?.hasMore).toBe(false);
-  await list.reload();
-  expect(shownIds(list)).toEqual(published);
-});
-
-test('a list longer than a page of the gateway does not become shorter when it is loaded again', async () => {
+test('shows pages, which do not become shorter when they are loaded again', async () => {
   await insertRecords(gateway.database, 'workspace', 250, { user_id: "'long-list'" });
   const list = open('long-list', { pageSize: 100 }).workspaces();
   const read = watch(list);
   await eventually(() => expect(read().data?.workspaces).toHaveLength(100));
+  expect(read().data?.hasMore).toBe(true);
   await list.loadMore();
   await list.loadMore();
   const ids = read().data?.workspaces.map(({ id }) => id);
   expect(new Set(ids).size).toBe(250);
+  expect(read().data?.hasMore).toBe(false);
   await list.reload();
   expect(read().data?.workspaces.map(({ id }) => id)).toEqual(ids);
 });
