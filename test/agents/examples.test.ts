@@ -1,14 +1,135 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { MockLanguageModelV4 } from 'ai/test';
 import { expect, test, vi } from 'vitest';
-import { awaitOpen } from '../support/agents.ts';
+import { awaitOpen, recorded, recordedBody } from '../support/agents.ts';
+import { readBlocks, readPage } from '../support/documentation.ts';
+import { makeFolder } from '../support/folder.ts';
 import { useGateway } from '../support/gateway.ts';
-import { answer, answers } from '../support/requests.ts';
+import { captureOutput } from '../support/process.ts';
+import { answer, answers, makeExpired } from '../support/requests.ts';
 import { signTaskToken } from '../support/tokens.ts';
 
+/*
+ * The configurations of docs/agents.md, pasted and run as the agents run them, with the bodies that were recorded, and the
+ * programs of examples/agent/.
+ */
+
 const gateway = useGateway();
+
+type Hook = { type: string; timeout: number; url: string; headers: Record<string, string>; command: string };
+type Configuration = { hooks: Record<string, { matcher?: string; hooks: [Hook] }[]> };
+
+/** The configurations of docs/agents.md. */
+const [claude, codex] = readBlocks(readPage('docs/agents.md')).flatMap(({ content }): Configuration[] => {
+  const [, json] = /<<'END'\n(\{ "hooks".*)\nEND$/s.exec(content.trimEnd()) ?? [];
+  return json === undefined ? [] : [JSON.parse(json)];
+});
+
+/** The file from which commands read the token. */
+const tokenFile = join(await makeFolder(), 'token');
+
+/**
+ * Runs the documented hook of a body as the agent runs it, and returns what it printed, and its exit status. `change`
+ * changes the command line.
+ */
+async function runHook(
+  agent: string,
+  body: Record<string, unknown>,
+  token: string,
+  change = (command: string) => command,
+) {
+  const configuration = agent === 'claude' ? claude : codex;
+  const hook = configuration?.hooks[String(body.hook_event_name)]?.find(
+    ({ matcher = '.*' }) =>
+      body.tool_name === undefined || new RegExp(`^(${matcher})$`).test(String(body.tool_name)),
+  )?.hooks[0];
+  if (hook === undefined) return expect.unreachable();
+  const place = (given: string) => given.replace('https://gateway.example.com', gateway.address);
+  if (hook.type === 'http') {
+    const headers = Object.entries(hook.headers).map(([name, value]) => [
+      name,
+      value.replace('$TASK_TOKEN', token),
+    ]);
+    const response = await fetch(place(hook.url), {
+      method: 'POST',
+      headers: { ...Object.fromEntries(headers), 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: response.ok ? 0 : response.status, output: await response.text(), errors: '' };
+  }
+  await writeFile(tokenFile, token);
+  const command = place(hook.command)
+    .replace('~/ask.sh', 'examples/agent/hooks/ask.sh')
+    .replace('~/.task-token', tokenFile);
+  const child = spawn('sh', ['-c', change(command)], { stdio: 'pipe' });
+  child.stdin.end(JSON.stringify(body));
+  const [output, errors, status] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise((resolve) => child.once('close', resolve)),
+  ]);
+  return { status, output, errors };
+}
+
+const asked = (agent: string) =>
+  recorded(agent).filter(({ hook_event_name: name }) => name === 'PermissionRequest');
+const cases = ['claude', 'codex'].flatMap((agent) => asked(agent).map((body) => [agent, body] as const));
+
+test.each(cases)('the configuration for %s gets the answer to each recorded body', async (agent, body) => {
+  const userId = `${agent}-${body.tool_name}`;
+  const token = await signTaskToken(userId, 'task-1');
+  const ran = runHook(agent, body, token);
+  const [{ id, task }] = await awaitOpen(gateway, userId);
+  expect(task.projectId).toBe('web-shop');
+
+  const given = body.tool_name === 'ExitPlanMode' ? answers.approve : answers.first;
+  await answer(gateway, userId, { id, ...given });
+
+  const { status, output } = await ran;
+  expect(status).toBe(0);
+  expect(JSON.parse(output).hookSpecificOutput.decision.behavior).toBe('allow');
+  for (const event of recorded(agent).filter(({ hook_event_name: name }) => name !== 'PermissionRequest'))
+    expect(await runHook(agent, event, token)).toEqual({ status: 0, output: '', errors: '' });
+});
+
+test('ask.sh repeats the call with the current token until there is an answer, or the request has expired', async () => {
+  const exp = Math.ceil(Date.now() / 1000) + 3;
+  for (const [userId, settle, output] of [
+    ['patient', (id: string) => answer(gateway, 'patient', { id, ...answers.first }), /"allow"/],
+    ['late', (id: string) => makeExpired(gateway.database, 'late', id), /^$/],
+  ] as const) {
+    const ran = runHook(
+      'codex',
+      recordedBody('codex', 'Bash'),
+      await signTaskToken(userId, 'task-1', { exp }),
+    );
+    const [{ id }] = await awaitOpen(gateway, userId);
+    await writeFile(tokenFile, await signTaskToken(userId, 'task-1'));
+    while (Date.now() < exp * 1000 + 500) await gateway.as(userId).notification({ id });
+
+    await settle(id);
+
+    expect(await ran).toMatchObject({ status: 0, output: expect.stringMatching(output) });
+  }
+});
+
+test('ask.sh denies without a valid reply if it is told to, and otherwise leaves the decision to the agent', async () => {
+  const body = recordedBody('codex', 'Bash');
+
+  expect(await runHook('codex', body, 'invalid')).toEqual({ status: 0, output: '', errors: '' });
+  for (const changes of [
+    (command: string) => `${command} deny`,
+    (command: string) => `${command.replace(gateway.address, 'http://127.0.0.1:1')} deny`,
+  ])
+    expect(await runHook('codex', body, 'invalid', changes)).toMatchObject({
+      status: 2,
+      output: '',
+      errors: expect.stringContaining('This is not a refusal by the user.'),
+    });
+});
 
 const environment = async (userId: string) => ({
   GATEWAY_URL: gateway.address,
@@ -19,18 +140,19 @@ const environment = async (userId: string) => ({
 });
 
 test('the script with curl prints the answer to its question', async () => {
-  const script = spawn('sh', ['examples/agent/curl.sh'], {
+  const child = spawn('sh', ['examples/agent/curl.sh'], {
     env: { PATH: process.env.PATH, ...(await environment('curl')) },
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const output = text(script.stdout);
+  const script = captureOutput(child, 'curl.sh');
   const [{ id }] = await awaitOpen(gateway, 'curl');
 
   await answer(gateway, 'curl', { id, ...answers.second });
 
-  expect(await once(script, 'exit')).toEqual([0, null]);
+  const { status, stdout } = await script.ended;
+  expect(status).toBe(0);
   const request = { state: 'ANSWERED', answer: { questions: [{ labels: ['Redis'], other: null }] } };
-  expect(JSON.parse(await output)).toEqual({ data: { request } });
+  expect(JSON.parse(stdout)).toEqual({ data: { request } });
   const { request: acknowledged } = await gateway.as('curl').notification({ id });
   expect(acknowledged).toMatchObject({ receipt: { outcome: 'ACCEPTED' } });
 });
