@@ -2,55 +2,27 @@ import { expect, test } from 'vitest';
 import { createGraphQLServer } from '../../src/graphql/server.ts';
 import { schema } from '../../src/schema.ts';
 
-/** Valid documents of about one kilobyte, and of the maximum length. */
-const small = (index: number) => `query Q${index} { workspaces { totalCount } } # ${' '.repeat(1000)}`;
-const large = (index: number) => `query Q${index} { workspaces { totalCount } } # `.padEnd(65_536);
-const invalid = (index: number) => `{ ${index}`.padEnd(65_536);
-
-/** Returns the function with which Yoga parses documents. */
+/** Returns what Yoga keeps of a document: the parsed one, or the error with which parsing fails. */
 function createParser(): (text: string) => unknown {
   const yoga = createGraphQLServer(schema);
-  return (text) => yoga.getEnveloped({}).parse(text);
+  return (text) => {
+    try {
+      return yoga.getEnveloped({}).parse(text);
+    } catch (error) {
+      return error;
+    }
+  };
 }
 
-/** Returns the error with which parsing fails. */
-function catchError(parse: (text: string) => unknown, text: string): unknown {
-  try {
-    return parse(text);
-  } catch (error) {
-    return error;
-  }
-}
-
-test('caches documents by their whole text', () => {
+test.each<[what: string, count: number, create: (index: number) => string]>([
+  ['many documents', 300, (index) => `query Q${index} { workspaces { totalCount } } #`.padEnd(1000)],
+  ['a few of the maximum length', 4, (index) => `query Q${index} { __typename } #`.padEnd(65_536)],
+  ['a few invalid ones of the maximum length', 4, (index) => `{ ${index}`.padEnd(65_536)],
+])('documents are cached by their whole text, and the oldest of %s is evicted', (_what, count, create) => {
   const parse = createParser();
-  const first = parse('{ __typename }');
-
-  expect(parse('{ __typename }')).toBe(first);
-  expect(parse('{ __typename } ')).not.toBe(first);
-});
-
-test('evicts the oldest of many unique documents', () => {
-  const parse = createParser();
-  const documents = Array.from({ length: 300 }, (_none, index) => parse(small(index)));
-
-  expect(parse(small(299))).toBe(documents[299]);
-  expect(parse(small(0))).not.toBe(documents[0]);
-});
-
-test('limits the total size of cached documents', () => {
-  const parse = createParser();
-  const first = parse(large(0));
-  for (let index = 1; index < 4; index += 1) parse(large(index));
-
-  expect(parse(large(0))).not.toBe(first);
-});
-
-test('limits the total size of documents whose errors are cached', () => {
-  const parse = createParser();
-  const first = catchError(parse, invalid(0));
-  expect(catchError(parse, invalid(0))).toBe(first);
-  for (let index = 1; index < 4; index += 1) catchError(parse, invalid(index));
-
-  expect(catchError(parse, invalid(0))).not.toBe(first);
+  const first = parse(create(0));
+  expect(parse(create(0))).toBe(first);
+  expect(parse(`${create(0).trimEnd()}\t`)).not.toBe(first);
+  for (let index = 1; index < count; index += 1) parse(create(index));
+  expect(parse(create(0))).not.toBe(first);
 });

@@ -1,16 +1,15 @@
 import { expect, test } from 'vitest';
-import { formatLocation } from '../../src/errors/issue.ts';
 import { sendParameters } from '../support/client.ts';
-import { startTestGateway, useGateway } from '../support/gateway.ts';
-import { notification, payloads } from '../support/records.ts';
+import { useGateway } from '../support/gateway.ts';
+import { payloads } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
+const limited = useGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '1' }, gateway);
 const { as } = gateway;
 
 test.each([
   ['cannot be parsed', '{ workspaces {'],
-  ['is empty', ''],
   ['contains no operation', 'fragment A on Query { __typename }'],
   ['selects an unknown field', '{ unknown }'],
   ['contains a literal of the wrong type', '{ workspaces(first: "ten") { totalCount } }'],
@@ -22,14 +21,8 @@ test.each([
     'mutation { storeEditorSubscription(input: { accessToken: 5, refreshToken: SECRET }) { __typename } }',
   ],
   ['contains an unknown enum value', '{ workspaces(filter: { statuses: [BROKEN] }) { totalCount } }'],
-  ['uses an undeclared variable', '{ workspaces(first: $first) { totalCount } }'],
   ['declares a variable of the wrong type', 'query ($a: String) { workspaces(first: $a) { totalCount } }'],
-  [
-    'uses an unknown input field',
-    'mutation { dismissNotification(input: { id: "a", b: 1 }) { __typename } }',
-  ],
   ['is nested too deeply', `${'{a'.repeat(20_000)}${'}'.repeat(20_000)}`],
-  ['uses an unknown directive', '{ __typename @unknown }'],
   ['subscribes to no field of the schema', 'subscription { __typename }'],
 ])('returns BAD_REQUEST without data for a document that %s', async (_what, query) => {
   const { status, text, errors } = await as('alice').graphql(query);
@@ -45,14 +38,12 @@ test.each(['constructor', 'toString', '__proto__'])(
   'rejects a name of Object.prototype in any position of a document: %s',
   async (name) => {
     const documents = [
-      `{ ${name} { ${name} } }`,
       `{ unknown { ${name} { ${name} } } }`,
       `{ notification(id: "a") { ${name} } }`,
       `{ workspaces(${name}: 1) { totalCount } }`,
       `{ workspaces(filter: { statuses: ${name} }) { totalCount } }`,
       `{ workspaces @${name} { totalCount } }`,
-      `{ ...${name} }`,
-      `{ ... on ${name} { ${name} } }`,
+      `{ ...${name} ... on ${name} { ${name} } }`,
       `{ ...A } fragment A on ${name} { ${name} }`,
       `query ($a: ${name}) { workspaces(first: $a) { totalCount } }`,
       `mutation { dismissNotification(input: { id: "a", ${name}: 1 }) { __typename } }`,
@@ -65,12 +56,6 @@ test.each(['constructor', 'toString', '__proto__'])(
     expect(await as('alice').run(variable)).toEqual({ workspaces: { totalCount: 0 } });
   },
 );
-
-test('locations repeat up to 100 characters of a name that the caller chose', () => {
-  const name = 'x'.repeat(100);
-  expect(formatLocation(['body', name, 1])).toBe(`body.${name}[1]`);
-  expect(formatLocation(['body', `${name}x`])).toBe(`body.${name}…`);
-});
 
 type Item = [location: string, message: string, value: unknown];
 
@@ -104,7 +89,8 @@ test.each<[what: string, query: string, variables: Record<string, unknown>, ...i
   ],
   [
     'lacks a nested field, or has null there',
-    'mutation ($a: DismissNotificationInput!, $b: DismissNotificationInput!) { a: dismissNotification(input: $a) { __typename } b: dismissNotification(input: $b) { __typename } }',
+    `mutation ($a: DismissNotificationInput!, $b: DismissNotificationInput!) {
+      a: dismissNotification(input: $a) { __typename } b: dismissNotification(input: $b) { __typename } }`,
     { a: {}, b: { id: null } },
     ['input.id', 'is required', null],
     ['input.id', 'must not be null', null],
@@ -117,14 +103,9 @@ test.each<[what: string, query: string, variables: Record<string, unknown>, ...i
     ['filter.projectIds[0]', 'must be a string', true],
   ],
   [
-    'is used inside a literal',
-    'mutation ($b: Boolean!) { updateNotificationPreferences(input: { preferences: [{ emailEnabled: true, pushEnabled: $b, chatDmEnabled: true }] }) { __typename } }',
-    { b: 0 },
-    ['input.preferences[0].pushEnabled', 'must be a boolean', 0],
-  ],
-  [
-    'is not a number',
-    'mutation ($t: Float) { registerPushSubscription(input: { endpoint: "", keys: { p256dh: "", auth: "" }, expirationTime: $t }) { __typename } }',
+    'is used inside a literal, and is not a number',
+    `mutation ($t: Float) { registerPushSubscription(input: {
+      endpoint: "", keys: { p256dh: "", auth: "" }, expirationTime: $t }) { __typename } }`,
     { t: 'soon' },
     ['input.expirationTime', 'must be a number', 'soon'],
   ],
@@ -145,20 +126,17 @@ test.each<[what: string, query: string, variables: Record<string, unknown>, ...i
 );
 
 test('names a field that is misspelled and the nearest one, but no other that is unknown', async () => {
-  const message = async (filter: string, variables: object) => {
+  const messages = async (name: string) => {
     const query = 'query ($filter: NotificationFilter) { notifications(filter: $filter) { totalCount } }';
-    const literal = `{ notifications(filter: { ${filter} }) { totalCount } }`;
-    const replies = [
-      await as('alice').graphql(query, { filter: variables }),
-      await as('alice').graphql(literal),
-    ];
-    return replies.flatMap(({ errors }) => errors.map((error) => error.message));
+    const overVariable = await as('alice').graphql(query, { filter: { [name]: 1 } });
+    const literal = await as('alice').graphql(`{ notifications(filter: { ${name}: 1 }) { totalCount } }`);
+    return [overVariable, literal].flatMap(({ errors }) => errors.map((error) => error.message));
   };
-  expect(await message('kind: [TASK_FAILED]', { kind: ['TASK_FAILED'] })).toEqual([
+  expect(await messages('kind')).toEqual([
     'Invalid request: filter.kind is not a known field; the nearest is kinds.',
     'The input type "NotificationFilter" has no field "kind". Did you mean "kinds"?',
   ]);
-  expect(await message('sk_live_4eC39HqLyjW: 1', { sk_live_4eC39HqLyjW: 1 })).toEqual([
+  expect(await messages('sk_live_4eC39HqLyjW')).toEqual([
     'Invalid request: a part of filter is not a known field.',
     'The input type "NotificationFilter" has no such field.',
   ]);
@@ -178,24 +156,20 @@ test('locates an invalid variable where its own operation uses it', async () => 
   ]);
 });
 
-const publishPayload = `mutation ($input: PublishNotificationInput!) {
-  publishNotification(input: $input) { __typename }
-}`;
+const input = 'userId: "alice", title: "", task: { id: "t", projectId: "p" }';
+const publishPayload = `mutation ($payload: NotificationPayloadInput!) {
+  publishNotification(input: { ${input}, payload: $payload }) { __typename } }`;
 const publishPlan = `mutation ($plan: PlanRequestedInput) {
-  publishNotification(input: {
-    userId: "alice", title: "", task: { id: "t", projectId: "p" }, payload: { planRequested: $plan }
-  }) { __typename }
-}`;
-const withPayload = (payload: object) => ({ input: notification('alice', 'task_failed', { payload }) });
+  publishNotification(input: { ${input}, payload: { planRequested: $plan } }) { __typename } }`;
 
 test.each<[what: string, query: string, variables: Record<string, unknown>]>([
-  ['two members', publishPayload, withPayload({ ...payloads.task_failed, ...payloads.task_response_ready })],
-  ['no members', publishPayload, withPayload({})],
-  ['a null member', publishPayload, withPayload({ taskFailed: null })],
+  ['two members', publishPayload, { payload: { ...payloads.task_failed, ...payloads.task_response_ready } }],
+  ['no members', publishPayload, { payload: {} }],
+  ['a null member', publishPayload, { payload: { taskFailed: null } }],
   [
     'a member and a null member',
     publishPayload,
-    withPayload({ ...payloads.task_failed, planRequested: null }),
+    { payload: { ...payloads.task_failed, planRequested: null } },
   ],
   ['a nullable variable set to null', publishPlan, { plan: null }],
   ['an omitted nullable variable', publishPlan, {}],
@@ -209,8 +183,6 @@ test.each<[what: string, query: string, variables: Record<string, unknown>]>([
 
 test.each<[args: string, location: string, message: string, value: unknown]>([
   ['first: 0', 'first', 'must be a whole number from 1 to 100', 0],
-  ['first: 101', 'first', 'must be a whole number from 1 to 100', 101],
-  ['last: 0', 'last', 'must be a whole number from 1 to 100', 0],
   ['last: 101', 'last', 'must be a whole number from 1 to 100', 101],
   ['first: 1, last: 2', 'last', 'must not be combined with first', 2],
   ['after: ""', 'after', 'must be a cursor of this list', ''],
@@ -227,51 +199,20 @@ test.each<[args: string, location: string, message: string, value: unknown]>([
   }
 });
 
-test.each<[what: string, query: string, variable: string, location: string, message: string]>([
-  [
-    'inside a literal',
-    `mutation ($r: Secret = "d") {
-      storeEditorSubscription(input: { accessToken: $r, refreshToken: "LITERAL" }) { __typename }
-    }`,
-    'r',
-    'input',
-    'is not valid',
-  ],
-  [
-    'as a whole argument',
-    'query ($id: ID = "a") { notification(id: $id) { __typename } }',
-    'id',
-    'id',
-    'must not be null',
-  ],
-])(
-  'rejects null for a variable with a default value %s, without repeating literals',
-  async (_what, query, variable, location, message) => {
-    const { status, text, data, errors } = await as('alice').graphql(query, { [variable]: null });
-
+test('rejects null for a variable with a default value, without repeating literals', async () => {
+  const store = `mutation ($value: Secret = "d") {
+    storeEditorSubscription(input: { accessToken: $value, refreshToken: "LITERAL" }) { __typename } }`;
+  const read = 'query ($value: ID = "a") { notification(id: $value) { __typename } }';
+  for (const [query, location, message] of [
+    [store, 'input', 'is not valid'],
+    [read, 'id', 'must not be null'],
+  ] as const) {
+    const { status, text, data, errors } = await as('alice').graphql(query, { value: null });
     expect([status, Object.values(data)]).toEqual([200, [null]]);
     expect(errors.map(({ extensions }) => extensions)).toEqual([
       { code: 'VALIDATION_FAILED', errors: [{ location, message, value: null }] },
     ]);
     expect(text).not.toContain('LITERAL');
-  },
-);
-
-test('stores variables inside a JSON literal, under any key, also when the document is repeated', async () => {
-  const query = `mutation ($id: ID!, $summary: String!, $tools: [String!]) {
-    publishNotification(input: {
-      userId: "alice", id: $id, title: "T", task: { id: $id, projectId: "p" }
-      payload: { planRequested: { toolId: "t", input: { summary: $summary, plan: "p", constructor: $tools } } }
-    }) { notification { ... on PlanRequestedNotification { payload { input } } } }
-  }`;
-  for (let time = 0; time < 15; time += 1) {
-    const variables = { id: `json-${time}`, summary: 's', tools: ['edit'] };
-    const data = await as(platform).run(query, variables);
-    expect(data.publishNotification.notification.payload.input).toEqual({
-      summary: 's',
-      plan: 'p',
-      constructor: ['edit'],
-    });
   }
 });
 
@@ -307,26 +248,21 @@ test('every failing root field has one error, and the others return their data',
   });
 });
 
-test.each(['application/json', 'application/graphql-response+json'])(
-  'returns 200 with data even if every root field fails, for Accept: %s',
-  async (Accept) => {
+test('returns 200 with data even if every root field fails', async () => {
+  for (const Accept of ['application/json', 'application/graphql-response+json']) {
     const query = '{ a: notification(id: "a") { __typename } b: notification(id: "b") { __typename } }';
     const { status, data, errors } = await as('alice').graphql(query, {}, { headers: { Accept } });
-
     expect([status, data]).toEqual([200, { a: null, b: null }]);
     expect(codesByPath(errors)).toEqual({ a: 'NOT_FOUND', b: 'NOT_FOUND' });
-  },
-);
+  }
+});
 
 test('returns 200 if one field is refused by the rate limit and another one is null', async () => {
-  const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '1' }, gateway.database);
   const { status, data, errors } = await limited
     .as(platform)
     .graphql('{ unknown: user(id: "nobody") { __typename } refused: user(id: "nobody") { __typename } }');
-
   expect([status, data]).toEqual([200, { unknown: null, refused: null }]);
   expect(codesByPath(errors)).toEqual({ refused: 'RATE_LIMITED' });
-  await limited.close();
 });
 
 test('a failing mutation does not prevent the next one', async () => {

@@ -4,7 +4,7 @@ import { refused } from '../support/as.ts';
 import { insertNotifications } from '../support/bulk-records.ts';
 import { addTargets, putContact, unreachableProviders } from '../support/delivery.ts';
 import { useGateway } from '../support/gateway.ts';
-import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
+import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway({ ...unreachableProviders, DELIVERY: 'false' });
@@ -16,21 +16,22 @@ const list = async (field: string, filter: string, selection: string, page = 'fi
   (await dashboard.run(`{ platform { ${field}(${page} filter: ${filter || '{}'}) { ${selection} } } }`))
     .platform[field];
 
-/** Reads all pages of a list. */
+/** Reads all pages of a list, whose total count must be the number of its records, up to 10,000. */
 async function listAll(field: string, filter: string, node: string, size = 2) {
   const nodes: Record<string, unknown>[] = [];
-  let after: string | null = null;
-  for (let pages = 0; pages < 100; pages += 1) {
-    const page: string = `first: ${size} ${after === null ? '' : `after: "${after}"`}`;
-    const selection = `nodes { ${node} } edges { cursor } pageInfo { hasNextPage endCursor }`;
-    const connection = await list(field, filter, selection, page);
+  const selection = `totalCount nodes { ${node} } edges { cursor } pageInfo { hasNextPage endCursor }`;
+  for (let after = ''; ; ) {
+    const connection = await list(field, filter, selection, `first: ${size} ${after}`);
     expect(connection.nodes.length).toBeLessThanOrEqual(size);
     expect(connection.edges).toHaveLength(connection.nodes.length);
     nodes.push(...connection.nodes);
-    if (!connection.pageInfo.hasNextPage) return nodes;
-    after = connection.pageInfo.endCursor;
+    const { hasNextPage, endCursor } = connection.pageInfo;
+    if (!hasNextPage) {
+      expect(connection.totalCount).toBe(nodes.length);
+      return nodes;
+    }
+    after = `after: "${endCursor}"`;
   }
-  throw new Error('The list does not end.');
 }
 
 const key = '... on UserNotification { userId id }';
@@ -80,27 +81,26 @@ describe('notifications', () => {
   const hourAgo = new Date(Date.now() - 3_600_000);
   const later = new Date(hourAgo.getTime() + 1).toISOString();
 
-  test.each([
+  test.each<[filter: string, expected: string[]]>([
     ['', recent],
     ['{ kinds: [TASK_FAILED] }', ['n-c/failed', 'n-b/failed', 'n-a/failed']],
     ['{ kinds: [TASK_FAILED, TASK_FAILED, PLAN_REQUESTED] }', recent],
-    ['{ kinds: [] }', []],
     ['{ statuses: [DISMISSED] }', ['n-c/plan', 'n-b/plan', 'n-a/plan']],
-    ['{ statuses: [] }', []],
     ['{ statuses: [DISMISSED], kinds: [TASK_FAILED] }', []],
     ['{ projectIds: ["p-1"] }', ['n-c/plan', 'n-c/failed', 'n-a/plan', 'n-a/failed']],
     ['{ projectIds: ["p-1"], statuses: [ACTIVE] }', ['n-c/failed', 'n-a/failed', 'n-c/old', 'n-a/old']],
-    ['{ projectIds: ["p-1", "p-2"], statuses: [ACTIVE], kinds: [PLAN_REQUESTED] }', []],
     ['{ projectIds: ["p"] }', []],
-    ['{ projectIds: [] }', []],
     ['{ userIds: ["n-b", "n-a"] }', ['n-b/plan', 'n-b/failed', 'n-a/plan', 'n-a/failed']],
     ['{ userIds: ["n-b"], statuses: [ACTIVE] }', ['n-b/failed', 'n-b/old']],
     ['{ userIds: ["n-b", "n-c"], projectIds: ["p-1"], kinds: [TASK_FAILED] }', ['n-c/failed']],
-    ['{ userIds: [] }', []],
+    ...['kinds', 'statuses', 'projectIds', 'userIds', 'requestStates'].map((name): [string, string[]] => [
+      `{ ${name}: [] }`,
+      [],
+    ]),
     [`{ since: "${daysAgo(3)}", kinds: [TASK_FAILED], userIds: ["n-b"] }`, ['n-b/failed', 'n-b/old']],
     ['{ requestStates: [OPEN] }', open],
-    [`{ requestStates: [OPEN, OPEN], createdBefore: "${later}" }`, open],
     // `createdBefore` excludes its time.
+    [`{ requestStates: [OPEN, OPEN], createdBefore: "${later}" }`, open],
     [`{ requestStates: [OPEN], createdBefore: "${hourAgo.toISOString()}" }`, ['n-b/waiting']],
     [`{ requestStates: [OPEN], since: "${daysAgo(3)}" }`, open.slice(0, -1)],
     ['{ requestStates: [OPEN], projectIds: ["p-2"] }', ['n-b/plan', 'n-b/waiting']],
@@ -108,13 +108,10 @@ describe('notifications', () => {
     ['{ requestStates: [OPEN], statuses: [ACTIVE] }', []],
     ['{ requestStates: [OPEN, WITHDRAWN] }', open.slice(0, -1)],
     [`{ requestStates: [OPEN, WITHDRAWN], since: "${daysAgo(25)}" }`, [...open.slice(0, -1), 'n-b/replaced']],
-    ['{ requestStates: [] }', []],
-    [`{ createdBefore: "${later}" }`, recent],
     [`{ createdBefore: "${later}", userIds: ["n-b"] }`, ['n-b/plan', 'n-b/failed']],
     [`{ createdBefore: "${hourAgo.toISOString()}" }`, []],
   ])('lists and counts those that match %s, newest first', async (filter, expected) => {
     expect((await listAll('notifications', filter, key)).map(toKey)).toEqual(expected);
-    expect((await list('notifications', filter, 'totalCount')).totalCount).toBe(expected.length);
   });
 
   test('counts at most 10,000', async () => {
@@ -164,66 +161,50 @@ describe('deliveries', () => {
     [userId, notificationId, channel, state, reason].filter((part) => part !== null).join(' ');
   const fields = 'userId notificationId channel state reason';
 
+  const skipped = (prefix: string, reason: string) => `${prefix} SKIPPED ${reason}`;
+  const failed = 'd-a n-1 EMAIL FAILED MESSAGE_REJECTED';
+  const skippedEmails = [
+    skipped('d-c n-2 EMAIL', 'CHANNEL_DISABLED'),
+    ...['d-c n-1 EMAIL', 'd-b n-1 EMAIL'].map((prefix) => skipped(prefix, 'NO_TARGET')),
+  ];
+
   test.each([
     [
       `{ userIds: [${users}] }`,
       [
-        'd-c n-2 PUSH SKIPPED NO_TARGET',
-        'd-c n-2 EMAIL SKIPPED CHANNEL_DISABLED',
-        'd-c n-2 CHAT_DM SKIPPED NO_TARGET',
-        'd-c n-1 PUSH SKIPPED NO_TARGET',
-        'd-c n-1 EMAIL SKIPPED NO_TARGET',
-        'd-c n-1 CHAT_DM SKIPPED NO_TARGET',
-        'd-b n-1 PUSH SKIPPED NO_TARGET',
-        'd-b n-1 EMAIL SKIPPED NO_TARGET',
-        'd-b n-1 CHAT_DM PENDING',
-        'd-a n-1 PUSH PENDING',
-        'd-a n-1 EMAIL FAILED MESSAGE_REJECTED',
-        'd-a n-1 CHAT_DM PENDING',
+        skipped('d-c n-2 PUSH', 'NO_TARGET'),
+        skipped('d-c n-2 EMAIL', 'CHANNEL_DISABLED'),
+        skipped('d-c n-2 CHAT_DM', 'NO_TARGET'),
+        ...['PUSH', 'EMAIL', 'CHAT_DM'].map((channel) => skipped(`d-c n-1 ${channel}`, 'NO_TARGET')),
+        ...['PUSH', 'EMAIL'].map((channel) => skipped(`d-b n-1 ${channel}`, 'NO_TARGET')),
+        ...['d-b n-1 CHAT_DM PENDING', 'd-a n-1 PUSH PENDING', failed, 'd-a n-1 CHAT_DM PENDING'],
       ],
     ],
-    [`{ userIds: ["d-a"], states: [FAILED] }`, ['d-a n-1 EMAIL FAILED MESSAGE_REJECTED']],
-    [
-      `{ userIds: [${users}], channels: [EMAIL], states: [SKIPPED] }`,
-      [
-        'd-c n-2 EMAIL SKIPPED CHANNEL_DISABLED',
-        'd-c n-1 EMAIL SKIPPED NO_TARGET',
-        'd-b n-1 EMAIL SKIPPED NO_TARGET',
-      ],
-    ],
+    [`{ userIds: ["d-a"], states: [FAILED] }`, [failed]],
+    [`{ userIds: [${users}], channels: [EMAIL], states: [SKIPPED] }`, skippedEmails],
     ['{ userIds: ["d-old"] }', []],
     ['{ userIds: [] }', []],
     ['{ states: [], channels: [] }', []],
-    ['{ states: [FAILED] }', ['d-a n-1 EMAIL FAILED MESSAGE_REJECTED']],
+    ['{ states: [FAILED] }', [failed]],
   ])('lists and counts those that match %s', async (filter, expected) => {
-    for (const size of [1, 2, 50]) {
+    for (const size of [1, 2, 50])
       expect((await listAll('deliveries', filter, fields, size)).map(show)).toEqual(expected);
-    }
-    expect((await list('deliveries', filter, 'totalCount')).totalCount).toBe(expected.length);
   });
 });
 
 test('lists and counts the workspaces of all users', async () => {
-  for (const [user, status] of [
-    ['w-a', 'RUNNING'],
-    ['w-b', 'ERROR'],
-    ['w-c', 'RUNNING'],
-  ] as const) {
-    const createdAt = '2026-05-04T10:00:00.000Z';
+  const createdAt = '2026-05-04T10:00:00.000Z';
+  for (const [user, status] of Object.entries({ 'w-a': 'RUNNING', 'w-b': 'ERROR', 'w-c': 'RUNNING' }))
     await putWorkspaces(gateway, user, [workspaceInput({ status, createdAt })]);
-  }
   await gateway.database.sql(
     `update workspace set error_message = repeat('x', 900000) where user_id = 'w-b'`,
   );
-  const read = async (filter: string) => {
-    const nodes = await listAll('workspaces', filter, 'userId status errorMessage');
-    expect((await list('workspaces', filter, 'totalCount')).totalCount).toBe(nodes.length);
-    return nodes.map(({ userId }) => userId);
-  };
+  const read = async (filter: string) =>
+    (await listAll('workspaces', filter, 'userId status errorMessage')).map(({ userId }) => userId);
   expect(await read('')).toEqual(['w-c', 'w-b', 'w-a']);
   expect(await read('{ statuses: [RUNNING] }')).toEqual(['w-c', 'w-a']);
-  expect(await read('{ statuses: [STOPPED] }')).toEqual([]);
-  expect(await read('{ statuses: [] }')).toEqual([]);
+  for (const filter of ['{ statuses: [STOPPED] }', '{ statuses: [] }'])
+    expect(await read(filter)).toEqual([]);
   const [failed] = await listAll('workspaces', '{ statuses: [ERROR] }', 'errorMessage');
   expect(failed?.errorMessage).toHaveLength(900_000);
 });
@@ -251,7 +232,6 @@ describe('editorCredentials', () => {
   ])('lists and counts those that match %s', async (filter, expected) => {
     const nodes = await listAll('editorCredentials', filter, 'userId state reauthReason expiresAt', 1);
     expect(nodes.map(({ userId, state }) => `${userId} ${state}`)).toEqual(expected);
-    expect((await list('editorCredentials', filter, 'totalCount')).totalCount).toBe(expected.length);
     const reasons = { CONNECTED: null, NEEDS_REAUTH: 'TOKEN_REVOKED', UNREADABLE: 'CREDENTIAL_UNREADABLE' };
     for (const { state, reauthReason } of nodes) {
       expect(reauthReason).toBe(Reflect.get(reasons, String(state)));
@@ -259,10 +239,78 @@ describe('editorCredentials', () => {
   });
 });
 
+describe('users', () => {
+  /** Ordered by code point: upper case, lower case, characters outside the Basic Multilingual Plane. */
+  const ids = ['u-Al', 'u-al', 'u-al%', 'u-al-1', 'u-al_', 'u-ali', 'u-al\u{ffef}', 'u-al\u{10ffff}', 'u-am'];
+  beforeAll(async () => {
+    for (const id of ids.toReversed()) await publish(gateway, id, 'task_failed');
+  });
+
+  async function users(
+    args: string,
+    selection = 'nodes { id } totalCount pageInfo { hasNextPage endCursor }',
+  ) {
+    const query = `{ platform { users${args && `(${args})`} { ${selection} } } }`;
+    return (await dashboard.run(query)).platform.users;
+  }
+  const nodes = (list: string[]) => list.map((id) => ({ id }));
+
+  test.each<[prefix: string, expected: string[]]>([
+    ['u-', ids],
+    ['u-al', ids.slice(1, 8)],
+    ['u-A', ['u-Al']],
+    ...['u-al_', 'u-al%', 'u-al\u{ffef}', 'u-al\u{10ffff}'].map((id): [string, string[]] => [id, [id]]),
+    ...['u-\u{10ffff}', 'u-\u{d7ff}', 'u-alice'].map((id): [string, string[]] => [id, []]),
+  ])('with the prefix %s are returned by code point, and counted', async (prefix, expected) => {
+    const found = await users(`prefix: "${prefix}"`);
+    expect(found).toMatchObject({ nodes: nodes(expected), totalCount: expected.length });
+  });
+
+  test('are read page by page, each with a cursor', async () => {
+    const all = (await users('')).nodes.map(({ id }: { id: string }) => id);
+    expect((await users('prefix: ""')).nodes).toEqual(nodes(all));
+    const first = await users('prefix: "u-al", first: 5');
+    expect(first).toMatchObject({
+      nodes: nodes(ids.slice(1, 6)),
+      totalCount: 7,
+      pageInfo: { hasNextPage: true },
+    });
+    const second = await users(`prefix: "u-al", first: 5, after: "${first.pageInfo.endCursor}"`);
+    expect(second).toMatchObject({ nodes: nodes(ids.slice(6, 8)), pageInfo: { hasNextPage: false } });
+
+    const selection = 'edges { cursor node { id } } pageInfo { startCursor endCursor hasPreviousPage }';
+    const cursor = encodeCursor(['u-am']);
+    expect(await users('prefix: "u-am"', selection)).toEqual({
+      edges: [{ cursor, node: { id: 'u-am' } }],
+      pageInfo: { startCursor: cursor, endCursor: cursor, hasPreviousPage: false },
+    });
+    const none = { startCursor: null, endCursor: null, hasPreviousPage: false };
+    expect(await users('prefix: "x"', selection)).toEqual({ edges: [], pageInfo: none });
+  });
+
+  test('have their records, and are omitted when they are deleted', async () => {
+    for (const id of ['n-1', 'n-2']) await publish(gateway, 'counted-1', 'plan_requested', { id });
+    await as('counted-1').dismiss({ id: 'n-1' });
+    await putWorkspaces(gateway, 'counted-2', [workspaceInput(), workspaceInput()]);
+    const read = () =>
+      users('prefix: "counted-"', 'nodes { id notificationCounts { total } workspaces { totalCount } }');
+    const [first, second] = [
+      { id: 'counted-1', notificationCounts: { total: 1 }, workspaces: { totalCount: 0 } },
+      { id: 'counted-2', notificationCounts: { total: 0 }, workspaces: { totalCount: 2 } },
+    ];
+    expect(await read()).toEqual({ nodes: [first, second] });
+    await deleteUser(gateway, 'counted-1');
+    expect(await read()).toEqual({ nodes: [second] });
+  });
+});
+
 const tooLongAgo = new Date(Date.now() - 31 * 86_400_000).toISOString();
 
 test.each([
-  ['notifications(first: 0)', 'first'],
+  ['users(first: 0)', 'first'],
+  [`users(after: "${encodeCursor([1])}")`, 'after'],
+  [`users(after: "${encodeCursor([''])}")`, 'after'],
+  [`users(prefix: "${'x'.repeat(256)}")`, 'prefix'],
   ['notifications(first: 101)', 'first'],
   ['notifications(after: "x")', 'after'],
   [`notifications(after: "${encodeCursor([1, 'n'])}")`, 'after'],
@@ -273,11 +321,11 @@ test.each([
   [`notifications(filter: { userIds: [${Array(101).fill('"u"').join(' ')}] })`, 'filter.userIds'],
   [`deliveries(filter: { states: [${Array(101).fill('FAILED').join(' ')}] })`, 'filter.states'],
 ])('rejects %s, naming the argument, and returns the other fields', async (field, location) => {
-  const query = `{ platform { ${field} { totalCount } users { totalCount } } }`;
+  const query = `{ platform { ${field} { totalCount } others: workspaces { totalCount } } }`;
   const { errors, data } = await dashboard.graphql(query);
   expect(errors).toMatchObject([{ extensions: refused('VALIDATION_FAILED', location) }]);
   const [name = ''] = field.split('(');
-  expect(data.platform).toEqual({ [name]: null, users: { totalCount: expect.any(Number) } });
+  expect(data.platform).toEqual({ [name]: null, others: { totalCount: expect.any(Number) } });
 });
 
 test('a cursor of a list of one user is not a cursor of a list of all users, nor the reverse', async () => {
