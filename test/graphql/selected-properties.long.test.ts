@@ -11,7 +11,13 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import { schema } from '../../src/schema.ts';
 import { useGateway } from '../support/gateway.ts';
-import { publish, putWorkspaces, resolve, workspaceInput } from '../support/records.ts';
+import {
+  payloads as minimalPayloads,
+  publish,
+  putWorkspaces,
+  resolve,
+  workspaceInput,
+} from '../support/records.ts';
 import { acknowledge, answer } from '../support/requests.ts';
 import { recordStatementsWith } from '../support/statements.ts';
 
@@ -26,7 +32,7 @@ const result = {
 const option = { label: 'A', description: 'The first', preview: 'AAA' };
 const question = { question: 'Which?', options: [option], header: 'Choice', id: 'which', multiSelect: true };
 const payloads = {
-  plan_requested: { planRequested: { toolId: 'tool', input: { summary: 'In short', plan: '1. Do it' } } },
+  ...minimalPayloads,
   question_requested: { questionRequested: { toolId: 'tool', input: { questions: [question] } } },
   task_failed: { taskFailed: result },
   task_response_ready: { taskResponseReady: { ...result, taskStatus: 'AWAITING_INPUT' } },
@@ -93,13 +99,9 @@ function selectLeaves(output: GraphQLOutputType): string[] {
   );
 }
 
-const connections = [
-  { list: 'notifications', connection: 'NotificationConnection' },
-  { list: 'workspaces', connection: 'WorkspaceConnection' },
-].map(({ list, connection }) => {
-  const type = schema.getType(connection);
-  if (!isObjectType(type)) throw new Error(`There is no ${connection}.`);
-  return { list, connection, leaves: selectLeaves(type) };
+const connections = ['notifications', 'workspaces'].map((list) => {
+  const type = schema.getQueryType()?.getFields()[list]?.type ?? expect.unreachable(list);
+  return { list, connection: getNamedType(type).name, leaves: selectLeaves(type) };
 });
 
 /** Joins selections, and writes each of their parents once: `task { id }` and `task { name }` as `task { id name }`. */
@@ -122,20 +124,17 @@ function join(selections: readonly string[]): string {
 const mayBeNull = (selection: string) =>
   /on (Plan|Question|Task)\w+ \{ request|onExpiry \{ (answerId|by)/.test(selection);
 
-/** The fields to select, and fragments that they use. */
-type Selection = { fields: string; fragments?: string };
-
 /** The number of lists in one document: within the limits, but fewer documents to validate. */
 const LISTS_PER_DOCUMENT = 8;
 
-/** Returns the result of each selection of a list. */
-async function ask(list: string, selections: readonly Selection[]): Promise<object[]> {
+/** Returns the result of each selection of a list; `fragments` are those that a selection uses. */
+async function ask(list: string, selections: readonly string[], fragments: readonly string[] = []) {
   const results: object[] = [];
   for (let first = 0; first < selections.length; first += LISTS_PER_DOCUMENT) {
-    const some = selections.slice(first, first + LISTS_PER_DOCUMENT);
-    const lists = some.map(({ fields }, index) => `list${index}: ${list}(first: 10) { ${fields} }`);
-    const fragments = some.map(({ fragments = '' }) => fragments);
-    results.push(...Object.values<object>(await alice.run(`{ ${lists.join(' ')} } ${fragments.join(' ')}`)));
+    const part = <Item>(items: readonly Item[]) => items.slice(first, first + LISTS_PER_DOCUMENT);
+    const lists = part(selections).map((fields, index) => `list${index}: ${list}(first: 10) { ${fields} }`);
+    const document = `{ ${lists.join(' ')} } ${part(fragments).join(' ')}`;
+    results.push(...Object.values<object>(await alice.run(document)));
   }
   return results;
 }
@@ -149,18 +148,14 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
     const whole = await all(list, leaves);
     expect(leaves.length).toBeGreaterThan(35);
     expect(whole.nodes.length).toBeGreaterThan(1);
-    const inFragments = leaves.map((leaf, index) => ({
-      fields: `...Outer${index}`,
-      fragments: `
-        fragment Inner${index} on ${connection} { ${leaf} }
+    const fragments = leaves.map(
+      (leaf, index) => `fragment Inner${index} on ${connection} { ${leaf} }
         fragment Outer${index} on ${connection} { ...Inner${index} pageInfo { hasNextPage } }`,
-    }));
-    for (const [index, part] of (await ask(list, inFragments)).entries())
-      expect(whole, `${leaves[index]} in fragments`).toMatchObject(part);
-    const parts = await ask(
-      list,
-      leaves.map((leaf) => ({ fields: leaf })),
     );
+    const spreads = leaves.map((_leaf, index) => `...Outer${index}`);
+    for (const [index, part] of (await ask(list, spreads, fragments)).entries())
+      expect(whole, `${leaves[index]} in fragments`).toMatchObject(part);
+    const parts = await ask(list, leaves);
     expect(parts).toHaveLength(leaves.length);
     for (const [index, part] of parts.entries()) {
       // Every field has a value in at least one record.
@@ -179,7 +174,7 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
     const selections = Array.from({ length: 300 }, (_none, choice) => {
       const isChosen = (index: number) => /^[0-3]/.test(hash('md5', `${choice} ${index}`));
       const some = nodes.filter((_leaf, index) => isChosen(index) || index === choice % nodes.length);
-      return { fields: join(some) };
+      return join(some);
     });
     const statements = await recordStatementsWith('alice', async () => {
       for (const part of await ask(list, selections)) expect(whole).toMatchObject(part);
@@ -187,7 +182,7 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
     expect(new Set(statements.map(({ text }) => text)).size).toBeGreaterThan(200);
 
     const [{ text } = { text: '' }] = await recordStatementsWith('alice', () =>
-      ask(list, [{ fields: 'nodes { __typename }' }]),
+      ask(list, ['nodes { __typename }']),
     );
     expect(text).toMatch(
       /^select "owner" as "owner", "id" as "id"(, "kind" as "kind", "request_state" as "requestState")?, "created_at" as "createdAt" from/,

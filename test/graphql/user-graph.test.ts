@@ -2,7 +2,7 @@ import { getNamedType, isInputObjectType, isObjectType } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/schema.ts';
 import { refused } from '../support/as.ts';
-import { startTestGateway, useGateway } from '../support/gateway.ts';
+import { useGateway } from '../support/gateway.ts';
 import { deleteUser, publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
 import { platform, signToken } from '../support/tokens.ts';
@@ -111,23 +111,23 @@ describe('permissions', () => {
     'notifications { nodes { ... on UserNotification { deliveries { state } task { workspace { id } } } } }',
   ];
 
-  test.each([...member, ...others])('viewer.%s requires membership as its root field does', async (field) => {
-    const single = as(() => signToken({ sub: alice }));
-    const nested = await single.graphql(`{ viewer { id ${field} } }`);
-    const root = await single.graphql(`{ ${field} }`);
-    expect(nested.errors.map(({ extensions }) => extensions)).toEqual(
-      root.errors.map(({ extensions }) => extensions),
-    );
-    expect(nested.data.viewer.id).toBe(alice);
-    expect(nested.errors).toHaveLength(member.includes(field) ? 1 : 0);
-  });
+  test.each([...member, ...others])(
+    '%s requires membership under viewer as at the root, and under user only platform:read',
+    async (field) => {
+      const single = as(() => signToken({ sub: alice }));
+      const nested = await single.graphql(`{ viewer { id ${field} } }`);
+      const root = await single.graphql(`{ ${field} }`);
+      const extensionsOf = ({ errors }: typeof root) => errors.map(({ extensions }) => extensions);
+      expect(extensionsOf(nested)).toEqual(extensionsOf(root));
+      expect(nested.errors).toHaveLength(member.includes(field) ? 1 : 0);
+      expect(nested.data.viewer.id).toBe(alice);
 
-  test.each([...member, ...others])('user.%s requires platform:read and no membership', async (field) => {
-    const query = `{ user(id: "${bob}") { ${field} } }`;
-    await dashboard.run(query);
-    const own = as(() => signToken({ sub: bob, org_id: 'acme', scope: 'account:write platform:write' }));
-    await expect(own.run(query)).rejects.toMatchObject({ code: 'FORBIDDEN' });
-  });
+      const query = `{ user(id: "${bob}") { ${field} } }`;
+      await dashboard.run(query);
+      const own = as(() => signToken({ sub: bob, org_id: 'acme', scope: 'account:write platform:write' }));
+      await expect(own.run(query)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    },
+  );
 
   test('the error for a platform token names user(id:)', async () => {
     const { errors } = await dashboard.graphql('{ notifications { totalCount } viewer { id } }');
@@ -155,11 +155,10 @@ describe('permissions', () => {
 });
 
 describe('limits', () => {
+  const limits = { RATE_LIMIT_READS_PER_MINUTE: '100', RATE_LIMIT_PLATFORM_PER_MINUTE: '1000' };
+  const limited = useGateway(limits, gateway);
+
   test('each field that leads to records costs a read under viewer, and a platform operation under user', async () => {
-    const limited = await startTestGateway(
-      { RATE_LIMIT_READS_PER_MINUTE: '100', RATE_LIMIT_PLATFORM_PER_MINUTE: '1000' },
-      gateway.database,
-    );
     const fields =
       '{ id ref notifications { totalCount } a: workspaces { totalCount } b: workspaces { totalCount } }';
     for (const [who, query, left] of [
@@ -170,16 +169,14 @@ describe('limits', () => {
       const { headers } = await limited.as(who).graphql(query);
       expect(headers.get('RateLimit-Remaining'), query).toBe(left);
     }
-    await limited.close();
   });
 
   test('the events of a subscription are not charged', async () => {
-    const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '3' }, gateway.database);
     const user = limited.as('streaming');
     const fields = '... on UserNotification { id ref deliveries { ref channel } task { workspace { id } } }';
     const stream = await user.follow(`subscription { notificationEvents { notification { ${fields} } } }`);
     const [workspaceId] = await putWorkspaces(limited, 'streaming', [workspaceInput()]);
-    for (const id of ['one', 'two', 'three', 'four']) {
+    for (const id of ['one', 'two']) {
       await publish(limited, 'streaming', 'task_failed', { id, task: { id, projectId: 'p', workspaceId } });
       const { data, errors } = await stream.take();
       expect(errors).toEqual([]);
@@ -188,18 +185,16 @@ describe('limits', () => {
       expect(notification.deliveries).toHaveLength(3);
     }
     const { headers } = await user.graphql('{ viewer { id } }');
-    expect(headers.get('RateLimit-Remaining')).toBe('1');
+    expect(headers.get('RateLimit-Remaining')).toBe('98');
     stream.close();
-    await limited.close();
   });
 
   test('a failing field leaves the others', async () => {
     const fields = 'notifications(first: 101) { totalCount } workspaces { totalCount }';
     const { data, errors } = await dashboard.graphql(`{ user(id: "${alice}") { ${fields} } }`);
     expect(data.user).toEqual({ notifications: null, workspaces: { totalCount: 2 } });
-    expect(errors).toMatchObject([
-      { path: ['user', 'notifications'], extensions: { code: 'VALIDATION_FAILED' } },
-    ]);
+    const extensions = { code: 'VALIDATION_FAILED' };
+    expect(errors).toMatchObject([{ path: ['user', 'notifications'], extensions }]);
   });
 
   test.each(['first', 'last'])('a list of a listed user has at most 20 records, by %s', async (argument) => {
@@ -248,19 +243,14 @@ describe('ref', () => {
     expect(first.filter((ref) => !again.includes(ref))).toEqual(first.slice(0, 2));
   });
 
-  test('is the same in every place where a record is returned', async () => {
+  test('is the same in every place where a record is returned, and never an argument', async () => {
     const { ref } = await as(alice).notification({ id: 'failed' });
     expect(await as(alice).dismiss({ id: 'failed' })).toMatchObject({ ref });
-  });
 
-  test('is never an argument', () => {
     const types = Object.values(schema.getTypeMap());
-    const fields = types.filter(isInputObjectType).flatMap((type) => Object.keys(type.getFields()));
-    const args = types
-      .filter(isObjectType)
-      .flatMap((type) =>
-        Object.values(type.getFields()).flatMap((field) => field.args.map(({ name }) => name)),
-      );
-    expect(new Set<string>([...fields, ...args]).has('ref')).toBe(false);
+    const inputs = types.filter(isInputObjectType).flatMap((type) => Object.keys(type.getFields()));
+    const fields = types.filter(isObjectType).flatMap((type) => Object.values(type.getFields()));
+    const args = fields.flatMap((field) => field.args.map(({ name }) => name));
+    expect([...inputs, ...args]).not.toContain('ref');
   });
 });
