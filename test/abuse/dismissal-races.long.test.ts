@@ -23,13 +23,7 @@ const task = { id: 'task', projectId: 'project' };
 
 /** Ways to dismiss the notification `n`. They return whether it was dismissed. */
 const dismissBy = {
-  async rest(by: Caller): Promise<boolean> {
-    const { status, body } = await by.rest.post('/user/notifications/n/dismiss');
-    if (status === 200) expect(body.notification.status).toBe('dismissed');
-    else expect(status).toBe(404);
-    return status === 200;
-  },
-  async graphql(by: Caller): Promise<boolean> {
+  async one(by: Caller): Promise<boolean> {
     const dismissed = await by.dismiss({ id: 'n' }).catch((refusal: unknown) => refusal);
     const isDone = !(dismissed instanceof Error);
     expect(dismissed).toMatchObject(isDone ? { status: 'DISMISSED' } : refused('NOT_FOUND'));
@@ -44,7 +38,7 @@ const dismissBy = {
 
 /** A dismissal that begins before the publication or after it, by turns of the event loop. */
 const dismissal = fc.record({
-  by: fc.constantFrom('rest', 'graphql', 'list'),
+  by: fc.constantFrom('one', 'list'),
   gateway: fc.nat(1),
   turns: fc.nat(40),
 });

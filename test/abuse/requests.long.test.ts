@@ -1,5 +1,7 @@
 import { getIntrospectionQuery } from 'graphql';
 import { beforeAll, expect, test } from 'vitest';
+import { settingsFor } from '../support/gateway.ts';
+import { startGatewayProcess } from '../support/process.ts';
 import { payloads, workspaceInput } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
 import { measureMemoryMiB, measureProcessorTime, useMeasuredGateway } from './support/measured-gateway.ts';
@@ -220,4 +222,28 @@ test.each([
     }
   });
   expect(used).toBeLessThan(50);
+});
+
+test('rejects bodies of a megabyte over the rate limit at low cost, before it reads them', async () => {
+  const limits = { RATE_LIMIT_WRITES_PER_MINUTE: '1', RATE_LIMIT_READS_PER_MINUTE: '1' };
+  const limited = await startGatewayProcess({ ...settingsFor(gateway.database), ...limits });
+  const token = await member('limited');
+  const body = JSON.stringify({ preferences: list(340_000, {}) });
+  const send = async (method: string, path: string) => {
+    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
+    const response = await fetch(`${limited.address}${path}`, { method, headers, body });
+    await response.body?.cancel();
+    return response.status;
+  };
+  expect(await send('PUT', '/user/notification-preferences')).toBe(422);
+  expect(await send('POST', '/graphql')).toBe(400);
+
+  const ms = await measureProcessorTime(limited, 10, async () => {
+    expect(await send('PUT', '/user/notification-preferences')).toBe(429);
+    expect(await send('POST', '/graphql')).toBe(429);
+  });
+
+  // Receiving a body costs two to four plain requests. Parsing it as well costs more than twenty.
+  expect(ms / 2 / plainMs).toBeLessThan(15);
+  await limited.stop();
 });

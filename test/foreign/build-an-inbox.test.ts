@@ -24,19 +24,6 @@ const mutation = blocks.find(({ language }) => language === 'graphql')?.content 
 const files = blocks.filter(({ info }) => /^[\w./-]+\.\w+$/.test(info));
 const [config, main, inboxFile, answerFile, mainOfHooks, ...filesOfNext] = files;
 
-/** Counts lines with text. */
-const countLines = (...contents: (string | undefined)[]) =>
-  contents
-    .join('\n')
-    .split('\n')
-    .filter((line) => line.trim() !== '').length;
-
-test("an inbox with components is at most 10 lines of one's own, and one with hooks at most 120", () => {
-  expect(countLines(config?.content, main?.content)).toBeLessThanOrEqual(10);
-  const withHooks = [config, inboxFile, answerFile, mainOfHooks].map((file) => file?.content);
-  expect(countLines(...withHooks)).toBeLessThanOrEqual(120);
-});
-
 describeInChromium('an app', (open) => {
   /** Where programs run, beside a gateway with records of `alice`. */
   let gateway: DevelopmentGateway;

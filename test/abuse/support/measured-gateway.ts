@@ -100,8 +100,8 @@ export type Sent = {
 export function createClient(gateway: { readonly address: string }) {
   const agent = new Agent({ keepAlive: true });
   return {
-    /** Sends a request, by default to the GraphQL API, and returns the response, which is still to be read. */
-    async open({ path = '/graphql', method = 'POST', token, body }: Sent): Promise<IncomingMessage> {
+    /** Sends a request, by default to the GraphQL API, and discards the content of its reply. */
+    async send({ path = '/graphql', method = 'POST', token, body }: Sent) {
       const request = httpRequest(`${gateway.address}${path}`, {
         agent,
         method,
@@ -114,11 +114,6 @@ export function createClient(gateway: { readonly address: string }) {
       }).end(body);
       const [response]: IncomingMessage[] = await once(request, 'response');
       if (response === undefined) throw new Error('There was no response.');
-      return response;
-    },
-    /** Sends a request, and discards the content of its reply. */
-    async send(sent: Sent): Promise<{ status: number; bytes: number }> {
-      const response = await this.open(sent);
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
