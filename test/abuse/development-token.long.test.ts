@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
-import { type DevelopmentGateway, findGraphiqlUrl, startDevelopmentGateway } from '../support/development.ts';
+import { type DevelopmentGateway, findUrl, startDevelopmentGateway } from '../support/development.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { startServer, type TestServer } from '../support/servers.ts';
 
@@ -19,7 +19,7 @@ let key: string;
 beforeAll(async () => {
   gateway = await startDevelopmentGateway({ GRAPHIQL: 'true', LOG_LEVEL: 'trace' });
   proxy = await startForwardingProxy(gateway.address);
-  key = new URL(findGraphiqlUrl(gateway)).hash.slice('#key='.length);
+  key = new URL(findUrl(gateway, 'GraphiQL')).hash.slice('#key='.length);
 });
 afterAll(async () => {
   await proxy.close();

@@ -2,15 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { OperationTypeNode } from 'graphql';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Example } from '../../src/pages/graphiql-examples.ts';
-import { type DevelopmentGateway, signTokenFor } from '../support/development.ts';
-import { eventually } from '../support/eventually.ts';
 import {
+  type DevelopmentGateway,
   examples,
   resolveVariables,
   runExample,
+  signTokenFor,
   splitOperations,
   startExampleGateway,
-} from '../support/examples.ts';
+} from '../support/development.ts';
+import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss as dismissElsewhere } from '../support/inbox.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { hasBrowser, openPage, startBrowser } from '../support/browser.ts';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { describeInChromium } from '../support/browser.ts';
 import { startDevelopmentGateway } from '../support/development.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
@@ -120,36 +120,32 @@ test('waits when the rate limit is exceeded', async () => {
   await program.stop();
 });
 
-test.skipIf(!hasBrowser)(
-  'signs in at the provider of npm run dev:sign-in, and refreshes the token',
-  async () => {
+describeInChromium('npm run dev:sign-in', (open) => {
+  test('signs in at the provider, and refreshes the token', async () => {
     const development = await startDevelopmentGateway();
     const { captured: local } = spawnProgram('dev/sign-in.ts', development.settings, ['--port', '0']);
-    const browser = await startBrowser();
-    try {
-      const issuer = await local.waitForOutput(/^Listening on (\S+)\./);
-      const run = () => startExample(issuer, 'account-cli', development.address).captured;
-      const first = run();
-      const line = /^Open (\S+) and enter the code (\S+)$/m;
-      await eventually(() => expect(first.stderr()).toMatch(line));
-      const [, uri = '', code = ''] = line.exec(first.stderr()) ?? [];
-      const { page } = await openPage(browser, uri);
-      await page.getByRole('textbox').fill(code);
-      await page.getByRole('button', { name: 'Continue', exact: true }).click();
-      await page.getByRole('button', { name: 'Continue', exact: true }).click();
-      await page.getByPlaceholder('Enter any login').fill('alice');
-      await page.getByPlaceholder('and password').fill('any');
-      await page.getByRole('button', { name: 'Sign-in' }).click();
-      await page.getByRole('button', { name: 'Continue' }).click();
-      await page.getByText('Your sign-in was successful').waitFor();
-      expect(await first.ended).toMatchObject({ status: 0, stdout: CHANNELS });
-
-      await expireToken();
-      expect(await run().ended).toEqual({ status: 0, stdout: CHANNELS, stderr: '' });
-    } finally {
-      await browser.close();
+    onTestFinished(async () => {
       await local.stop();
       await development.close();
-    }
-  },
-);
+    });
+    const issuer = await local.waitForOutput(/^Listening on (\S+)\./);
+    const run = () => startExample(issuer, 'account-cli', development.address).captured;
+    const first = run();
+    const line = /^Open (\S+) and enter the code (\S+)$/m;
+    await eventually(() => expect(first.stderr()).toMatch(line));
+    const [, uri = '', code = ''] = line.exec(first.stderr()) ?? [];
+    const { page } = await open(uri);
+    await page.getByRole('textbox').fill(code);
+    await page.getByRole('button', { name: 'Continue', exact: true }).click();
+    await page.getByRole('button', { name: 'Continue', exact: true }).click();
+    await page.getByPlaceholder('Enter any login').fill('alice');
+    await page.getByPlaceholder('and password').fill('any');
+    await page.getByRole('button', { name: 'Sign-in' }).click();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Your sign-in was successful').waitFor();
+    expect(await first.ended).toMatchObject({ status: 0, stdout: CHANNELS });
+
+    await expireToken();
+    expect(await run().ended).toEqual({ status: 0, stdout: CHANNELS, stderr: '' });
+  });
+});

@@ -13,7 +13,7 @@ import {
 } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
-import { currentCursor, dismiss, dismissBy } from '../support/inbox.ts';
+import { currentCursor, dismiss } from '../support/inbox.ts';
 import { notification, payloads, publish, resolve } from '../support/records.ts';
 import { makeExpired } from '../support/requests.ts';
 import { platform } from '../support/tokens.ts';
@@ -272,7 +272,7 @@ async function publishTwo(userId: string): Promise<{ id: string; other: string }
 type Filter = { kinds?: string[]; projectIds?: string[] };
 const dismissThose = async (userId: string, filter: Filter) => {
   const upTo = await currentCursor(gateway, userId);
-  await dismissBy(gateway, userId, { filter: { ...filter, openRequests: true, upTo } });
+  await dismiss(gateway, userId, { filter: { ...filter, openRequests: true, upTo } });
 };
 const ofPlans = { notificationKind: 'PLAN_REQUESTED' };
 
@@ -282,7 +282,7 @@ const settled = 'settled settled settled';
 
 test.each<[what: string, change: (userId: string, id: string) => unknown, its: string, others?: string]>([
   ['dismissing it', (user, id) => as(user).dismiss({ id }), settled],
-  ['dismissing several', (user, id) => dismissBy(gateway, user, { ids: [id, 'unknown'] }), settled],
+  ['dismissing several', (user, id) => dismiss(gateway, user, [id, 'unknown']), settled],
   ['dismissing those of a kind', (user) => dismissThose(user, { kinds: ['PLAN_REQUESTED'] }), settled],
   ['dismissing those of a project', (user) => dismissThose(user, { projectIds: ['project-a'] }), settled],
   ['resolving its task', (user) => resolve(gateway, user, 'a'), settled],
@@ -367,7 +367,7 @@ test('sent and failed deliveries are not cancelled, and a message that can be ch
 
 test('retention deletes deliveries with their notifications', async () => {
   const { id, other } = await publishTwo('retained');
-  await dismissBy(gateway, 'retained', { ids: [id, other] });
+  await dismiss(gateway, 'retained', [id, other]);
   await gateway.database.sql(
     `update notification set updated_at = now() - interval '31 days' where user_id = 'retained'`,
   );

@@ -3,12 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { signDevelopmentToken } from '../../src/config/development-keys.ts';
 import { readExamples } from '../../src/pages/graphiql-examples.ts';
 import { describeInChromium, type WatchedPage } from '../support/browser.ts';
-import {
-  type DevelopmentGateway,
-  findGraphiqlUrl,
-  seed,
-  startDevelopmentGateway,
-} from '../support/development.ts';
+import { type DevelopmentGateway, findUrl, seed, startDevelopmentGateway } from '../support/development.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
@@ -107,7 +102,7 @@ describeInChromium('GraphiQL', (open) => {
     beforeAll(async () => {
       gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
       await seed(gateway, 'alice');
-      watched = await open(findGraphiqlUrl(gateway));
+      watched = await open(findUrl(gateway, 'GraphiQL'));
       page = watched.page;
     });
     afterAll(() => gateway.close());
@@ -118,7 +113,7 @@ describeInChromium('GraphiQL', (open) => {
     });
 
     test('removes the key from its URL, keeps it for this browser tab only, and stores no token', async () => {
-      const key = new URL(findGraphiqlUrl(gateway)).hash.slice('#key='.length);
+      const key = new URL(findUrl(gateway, 'GraphiQL')).hash.slice('#key='.length);
       expect(page.url()).toBe(`${gateway.address}/graphql`);
       const [local, session] = await page.evaluate(() => [
         JSON.stringify(localStorage),
@@ -163,7 +158,7 @@ describeInChromium('GraphiQL', (open) => {
     provoked = ['console: Failed to load resource: the server responded with a status of 401 (Unauthorized)'];
     const gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
     onTestFinished(gateway.close);
-    watched = await open(findGraphiqlUrl(gateway));
+    watched = await open(findUrl(gateway, 'GraphiQL'));
     const { page } = watched;
     const key = { dataDir: gateway.settings.DATA_DIR ?? '', issuer: null, audience: null };
     const expired = await signDevelopmentToken(key, { sub: 'alice' }, -60);
@@ -191,7 +186,7 @@ describeInChromium('GraphiQL', (open) => {
     await page.goto(`${gateway.address}/graphql#key=${'x'.repeat(43)}`);
     await wrong;
     await how.waitFor();
-    await page.goto(findGraphiqlUrl(gateway));
+    await page.goto(findUrl(gateway, 'GraphiQL'));
     await page.locator(headerEditor).getByText('Bearer ey').waitFor();
     await run(page);
     await expectResult(page, '"nodes": []');

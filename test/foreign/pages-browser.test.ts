@@ -9,7 +9,7 @@ import {
   startAnsweringGateway,
 } from '../support/answer-page.ts';
 import { describeInChromium } from '../support/browser.ts';
-import { findReferenceUrl, seed, startDevelopmentGateway } from '../support/development.ts';
+import { findUrl, seed, startDevelopmentGateway } from '../support/development.ts';
 import { publish } from '../support/records.ts';
 import { findBarriers } from './axe.ts';
 
@@ -134,7 +134,7 @@ describeInChromium('pages', (open) => {
     const development = await startDevelopmentGateway({ GRAPHIQL: 'true' });
     onTestFinished(() => development.close());
     await seed(development, 'alice');
-    const { page, issues } = await open(findReferenceUrl(development));
+    const { page, issues } = await open(findUrl(development, 'REST'));
     await page.getByText('Get editor auth status').waitFor();
     await page.getByText(`0.1.0 (gateway ${version})`).waitFor();
     expect(page.url()).toBe(`${development.address}/docs`);

@@ -3,7 +3,6 @@ import { Kind, OperationTypeNode, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { graphql } from '../support/client.ts';
 import type { DevelopmentGateway } from '../support/development.ts';
-import { normalize, readBlocks, readPage } from '../support/documentation.ts';
 import {
   examples,
   resolveVariables,
@@ -11,7 +10,8 @@ import {
   signExampleToken,
   splitOperations,
   startExampleGateway,
-} from '../support/examples.ts';
+} from '../support/development.ts';
+import { normalize, readBlocks, readPage } from '../support/documentation.ts';
 import { rootFields } from '../support/root-fields.ts';
 import { openStream, subscribe } from '../support/sse.ts';
 

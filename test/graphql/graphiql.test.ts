@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { scopes, TASK_SCOPE } from '../../src/auth/scopes.ts';
-import { type DevelopmentGateway, findGraphiqlUrl, startDevelopmentGateway } from '../support/development.ts';
+import { type DevelopmentGateway, findUrl, startDevelopmentGateway } from '../support/development.ts';
 import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 
@@ -25,7 +25,7 @@ const assetPaths = () => [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, p
 
 /** Returns the key in the printed URL. */
 function readKey(from: TestGateway): string | null {
-  return new URLSearchParams(new URL(findGraphiqlUrl(from)).hash.slice(1)).get('key');
+  return new URLSearchParams(new URL(findUrl(from, 'GraphiQL')).hash.slice(1)).get('key');
 }
 
 const json = { 'Content-Type': 'application/json' };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { settingsFor, useGateway } from '../support/gateway.ts';
-import { changeNotifications, createInbox, currentCursor, dismissBy, type Inbox } from '../support/inbox.ts';
+import { changeNotifications, createInbox, currentCursor, dismiss, type Inbox } from '../support/inbox.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { type Kind, payloads, publish, resolve } from '../support/records.ts';
 
@@ -44,13 +44,13 @@ async function runOperation(operation: Operation, { user, published, inboxes }: 
       break;
     case 'dismiss': {
       const ids = operation.which.map((number) => published[number] ?? 'unknown');
-      await dismissBy(gateway, user, { ids });
+      await dismiss(gateway, user, ids);
       break;
     }
     case 'dismissSeen': {
       const upTo = await currentCursor(gateway, user);
       const filter = { upTo, kinds: [operation.kind.toUpperCase()], openRequests: true };
-      await dismissBy(gateway, user, { filter });
+      await dismiss(gateway, user, { filter });
       break;
     }
     case 'leave':

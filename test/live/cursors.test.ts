@@ -5,7 +5,7 @@ import { formatEventCursor, parseEventCursor, resolveRevision } from '../../src/
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
 import { renewEpochOf } from '../support/database.ts';
 import { type TestGateway, useGateway } from '../support/gateway.ts';
-import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import { currentCursor, dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { runProcess } from '../support/process.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 
@@ -104,7 +104,7 @@ describe('after the epoch of the database is renewed', () => {
 
     await renewEpochOf(gateway.database);
 
-    expect(await dismissBy(second, 'cursors', { filter: { upTo: old } })).toEqual([]);
+    expect(await dismiss(second, 'cursors', { filter: { upTo: old } })).toEqual([]);
     const stream = await subscribeToNotifications(gateway, 'cursors', old);
     expect((await nextEvent(stream)).notification.id).toBe(id);
     stream.close();

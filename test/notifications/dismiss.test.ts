@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
-import { currentCursor, dismiss as dismissAll, dismissBy } from '../support/inbox.ts';
+import { currentCursor, dismiss as dismissAll } from '../support/inbox.ts';
 import { publish, readStatuses, resolve } from '../support/records.ts';
 
 const gateway = useGateway();
@@ -146,7 +146,7 @@ test('by filter: dismisses active ones up to a cursor of the user, of the given 
     [{ kinds: ['PLAN_REQUESTED'], openRequests: true }, ['plan-p']],
     [{ openRequests: true }, []],
   ] as const)
-    expect(await dismissBy(gateway, user, { filter: { upTo, ...filter } })).toEqual(ids);
+    expect(await dismissAll(gateway, user, { filter: { upTo, ...filter } })).toEqual(ids);
   expect(await readStatuses(gateway, user)).toMatchObject({ later: 'active' });
 });
 

@@ -10,7 +10,7 @@ import { migrate } from '../../src/database/migrate.ts';
 import { existingDatabase } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import { currentCursor, dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { publish } from '../support/records.ts';
 import { platform } from '../support/tokens.ts';
 import { type DebianPostgres, hasDebianPostgres, startDebianPostgres } from './debian-postgres.ts';
@@ -95,7 +95,7 @@ test.skipIf(!hasDebianPostgres)(
     expect(body.notifications.map(({ id }: { id: string }) => id).sort()).toEqual([kept, later].sort());
     expect(await gateway.as(platform).editorCredential({ userId: 'alice' })).toMatchObject(pair);
 
-    expect(await dismissBy(gateway, 'alice', { filter: { upTo: lost.cursor } })).toEqual([]);
+    expect(await dismiss(gateway, 'alice', { filter: { upTo: lost.cursor } })).toEqual([]);
     const stream = await subscribeToNotifications(gateway, 'alice', lost.cursor);
     const events = [await nextEvent(stream), await nextEvent(stream)];
     expect(events.map(({ notification }) => notification.id).sort()).toEqual([kept, later].sort());

@@ -9,8 +9,7 @@ const executablePath = (process.env.PATH ?? '')
   .map((folder) => join(folder, 'chromium'))
   .find((path) => existsSync(path));
 
-/** Whether Chromium is installed. */
-export const hasBrowser = executablePath !== undefined;
+const hasBrowser = executablePath !== undefined;
 
 /** Starts a headless Chromium that can reach this machine only. Its sandbox is off because it cannot run as root. */
 export function startBrowser(): Promise<Browser> {

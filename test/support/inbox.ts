@@ -118,16 +118,12 @@ export async function changeNotifications(gateway: Gateway, user: string, number
   if (number % 4 === 0) await dismiss(gateway, user, [id]);
 }
 
-/** Dismisses a user's notifications by ID and returns the IDs of those that changed. */
-export async function dismiss(gateway: Gateway, user: string, ids: string[]): Promise<string[]> {
-  return dismissBy(gateway, user, { ids });
-}
-
-/** Dismisses a user's notifications and returns the IDs of those that changed. */
-export async function dismissBy(
+/** Dismisses a user's notifications, given by ID or by an input, and returns the IDs of those that changed. */
+export async function dismiss(
   gateway: Gateway,
   user: string,
-  input: Given<DismissNotificationsInput>,
+  given: string[] | Given<DismissNotificationsInput>,
 ): Promise<string[]> {
+  const input = Array.isArray(given) ? { ids: given } : given;
   return (await createAs(gateway)(user).dismissAll(input)).notifications.map(({ id }) => id);
 }

@@ -30,21 +30,28 @@ const ofEntityManagers = ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin']
   .join(' ');
 
 /**
- * Returns the custom plan and the generic plan of a statement, after executing it and rolling it back. A statement of an
+ * Returns the custom plan and the generic plan of each statement, after executing it and rolling it back. A statement of an
  * entity manager, which is not prepared, has a custom plan only.
+ * @param own what the transaction of the statements sets itself
  */
-async function explainStatement(client: pg.ClientBase, statement: Statement, own = ''): Promise<Plan[]> {
+export async function explainAll(
+  client: pg.ClientBase,
+  statements: readonly Statement[],
+  own = '',
+): Promise<Plan[]> {
   const plans: Plan[] = [];
-  const settings =
-    statement.name === undefined
-      ? [`${ofEntityManagers} set local plan_cache_mode = force_custom_plan`]
-      : ['force_custom_plan', 'force_generic_plan'].map((mode) => `set local plan_cache_mode = ${mode}`);
-  for (const setting of settings) {
-    await client.query(`begin; ${setting}; ${own}`);
-    // Only prepared statements have generic plans, and `explain` takes no parameters.
-    await client.query(`prepare statement as ${statement.text}`);
-    plans.push(await explain(client, `execute statement${formatInputs(client, statement)}`));
-    await client.query('rollback; deallocate statement');
+  for (const statement of statements) {
+    const settings =
+      statement.name === undefined
+        ? [`${ofEntityManagers} set local plan_cache_mode = force_custom_plan`]
+        : ['force_custom_plan', 'force_generic_plan'].map((mode) => `set local plan_cache_mode = ${mode}`);
+    for (const setting of settings) {
+      await client.query(`begin; ${setting}; ${own}`);
+      // Only prepared statements have generic plans, and `explain` takes no parameters.
+      await client.query(`prepare statement as ${statement.text}`);
+      plans.push(await explain(client, `execute statement${formatInputs(client, statement)}`));
+      await client.query('rollback; deallocate statement');
+    }
   }
   return plans;
 }
@@ -70,7 +77,7 @@ export async function explainAfter(
   const plans: Plan[] = [];
   for (const [index, statement] of statements.entries()) {
     if (statement.name === undefined) {
-      plans.push(...(await explainStatement(client, statement)));
+      plans.push(...(await explainAll(client, [statement])));
       continue;
     }
     await client.query('begin');
@@ -97,20 +104,6 @@ function undoExcess(plan: Plan, readsAhead: boolean): Plan {
   const excess = readsAhead ? 1 : loops > 1 ? 0.5 : 0;
   const Plans = plan.Plans.map((child) => undoExcess(child, readsAhead));
   return { ...plan, 'Actual Rows': Math.max(rows - excess, 0), Plans };
-}
-
-/**
- * Sequentially, because the statements share a connection.
- * @param own what the transaction of the statements sets itself
- */
-export async function explainAll(
-  client: pg.ClientBase,
-  statements: readonly Statement[],
-  own?: string,
-): Promise<Plan[]> {
-  const plans: Plan[] = [];
-  for (const statement of statements) plans.push(...(await explainStatement(client, statement, own)));
-  return plans;
 }
 
 function formatInputs(client: pg.ClientBase, { values }: Statement): string {

@@ -1,29 +1,19 @@
 import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 
-/** A reply as received, parsed from its bytes. */
-export type RawReply = { status: number; headers: Headers; text: string };
-
-/** Sends bytes unchanged and reads until the gateway closes, for requests that no HTTP client would send. */
-export async function sendRaw({ address }: { address: string }, bytes: string): Promise<RawReply> {
+/**
+ * Sends bytes unchanged, reads until the gateway closes, and returns the reply, for requests that no HTTP client would
+ * send.
+ */
+export async function sendRaw({ address }: { address: string }, bytes: string) {
   const { hostname, port } = new URL(address);
-  const chunks: Buffer[] = [];
   const socket = connect(Number(port), hostname);
-  await new Promise<void>((resolve, reject) => {
-    socket
-      .on('data', (chunk) => chunks.push(chunk))
-      .once('end', resolve)
-      .once('error', reject);
-    socket.write(Buffer.from(bytes, 'latin1'));
-  });
-  socket.destroy();
-  const whole = Buffer.concat(chunks).toString();
+  socket.write(Buffer.from(bytes, 'latin1'));
+  const whole = (await buffer(socket)).toString();
   const end = whole.indexOf('\r\n\r\n');
   const [first = '', ...lines] = whole.slice(0, end).split('\r\n');
   const headers = new Headers(
-    lines.map((line): [string, string] => {
-      const [name = '', ...value] = line.split(':');
-      return [name, value.join(':').trim()];
-    }),
+    lines.map((line): [string, string] => [line.replace(/:.*/, ''), line.replace(/.*?:/, '').trim()]),
   );
   return { status: Number(first.split(' ')[1]), headers, text: whole.slice(end + 4) };
 }
