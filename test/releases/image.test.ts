@@ -11,10 +11,8 @@ import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { freePort } from '../support/servers.ts';
 import { member } from '../support/tokens.ts';
-import { readDockerfile } from './dockerfile.ts';
-import { buildImage, type Image, runImage, runInImage } from './image.ts';
+import { buildImage, type Image, runImage } from './image.ts';
 
-const stages = readDockerfile(await readRepositoryFile('Dockerfile'));
 const hasRegistry = spawnSync('npm', ['view', 'express', 'version', '--fetch-retries=0']).status === 0;
 
 describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
@@ -25,7 +23,10 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
   beforeAll(async () => {
     folder = await makeFolder();
     database = await createEmptyDatabase();
-    image = await buildImage(stages, await readRepositoryFile('.dockerignore'), folder);
+    const [dockerfile = '', ignore = ''] = await Promise.all(
+      ['Dockerfile', '.dockerignore'].map(readRepositoryFile),
+    );
+    image = await buildImage(dockerfile, ignore, folder);
   }, 120_000);
   afterAll(async () => {
     await database?.drop();
@@ -42,10 +43,9 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
       'src',
     ]);
     const installed = await readFile(join(application, 'node_modules/.package-lock.json'), 'utf8');
-    const Installed = z.object({
-      packages: z.record(z.string(), z.looseObject({ dev: z.literal(true).optional() })),
-    });
-    const { packages } = Installed.parse(JSON.parse(installed));
+    const { packages } = z
+      .object({ packages: z.record(z.string(), z.looseObject({ dev: z.boolean().optional() })) })
+      .parse(JSON.parse(installed));
     const names = Object.keys(packages);
     expect(names).toContain('node_modules/express');
     expect(names.filter((name) => packages[name]?.dev)).toEqual([]);
@@ -55,7 +55,7 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
   });
 
   test('exits without its settings, naming all of them', async () => {
-    const { status, stderr } = await runInImage(image, {}, image.command);
+    const { status, stderr } = await runImage(image, {}).ended;
     expect(status).toBe(1);
     expect(stderr).toMatch(/DATABASE_URL.*AUTH_ISSUER.*AUTH_AUDIENCE.*ENCRYPTION_KEYS.*AUTH_JWKS_URL/s);
   });
@@ -63,8 +63,8 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
   test('migrates, becomes healthy, listens on all addresses, serves GraphiQL, and stops on SIGTERM', async () => {
     const port = String(await freePort());
     const environment = { ...settingsFor(database), PORT: port, GRAPHIQL: 'true' };
-    const healthcheck = () => runInImage(image, environment, image.healthcheck);
-    const migrated = await runInImage(image, environment, ['node', 'src/commands/migrate.ts']);
+    const healthcheck = () => runImage(image, environment, image.healthcheck).ended;
+    const migrated = await runImage(image, environment, ['node', 'src/commands/migrate.ts']).ended;
     expect(migrated).toMatchObject({ status: 0, stderr: '' });
     expect((await healthcheck()).status).toBe(1);
 

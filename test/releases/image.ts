@@ -3,10 +3,9 @@ import { chmod, cp, mkdir } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { captureOutput, type Ended, type Process } from '../support/process.ts';
-import { type Instruction, readDockerignore, type Stage } from './dockerfile.ts';
+import { captureOutput, type Process } from '../support/process.ts';
 
-/** The result of building a Dockerfile: a folder with its file system, and how to run it. */
+/** What a Dockerfile builds: a folder with its file system, and how to run it. */
 export type Image = {
   root: string;
   /** Relative to `root`. */
@@ -24,16 +23,23 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
  * Executes the instructions of every stage in a folder, with this machine's npm and this process's Node.js in place of
- * the base image's.
+ * the base image's. Returns the last stage.
+ * @throws {Error} for an instruction, or a form of one, that our Dockerfile does not use
  */
-export async function buildImage(stages: readonly Stage[], ignore: string, folder: string): Promise<Image> {
+export async function buildImage(dockerfile: string, ignore: string, folder: string): Promise<Image> {
   const sent = readDockerignore(ignore);
   const images = new Map<string, Image>();
   let image: Image | undefined;
-  for (const [index, { name, instructions }] of stages.entries()) {
-    image = await baseImage(join(folder, `stage-${index}`));
-    if (name !== undefined) images.set(name, image);
-    for (const instruction of instructions) await apply(instruction, image, images, sent);
+  for (const line of logicalLines(dockerfile)) {
+    const [word, text] = match(/^([A-Z]+)\s+(.*)$/, line);
+    if (word === 'FROM') {
+      const [, name = ''] = match(/^(\S+)(?: AS (\S+))?$/, text);
+      image = await baseImage(join(folder, `stage-${images.size}`));
+      images.set(name, image);
+    } else {
+      if (image === undefined) throw new Error(`Instruction before the first FROM: ${line}`);
+      await apply(word, text, image, (from, source) => find(source, from, images, sent));
+    }
   }
   if (image === undefined) throw new Error('The Dockerfile has no stage.');
   return image;
@@ -55,15 +61,6 @@ export function runImage(
   return captureOutput(child, command.join(' '));
 }
 
-/** Runs a command as in the container and waits for its exit. */
-export function runInImage(
-  image: Image,
-  environment: Record<string, string>,
-  command: string[],
-): Promise<Ended> {
-  return runImage(image, environment, command).ended;
-}
-
 async function baseImage(root: string): Promise<Image> {
   const node = join(root, 'usr/local/bin/node');
   await mkdir(dirname(node), { recursive: true });
@@ -72,52 +69,61 @@ async function baseImage(root: string): Promise<Image> {
   return { root, workingFolder: '/', environment: {}, user: 'root', command: [], healthcheck: [] };
 }
 
-async function apply(
-  instruction: Instruction,
-  image: Image,
-  images: ReadonlyMap<string, Image>,
-  sent: readonly string[],
-): Promise<void> {
-  switch (instruction.name) {
+type Find = (from: string, source: string) => string;
+
+async function apply(word: string, text: string, image: Image, find: Find): Promise<void> {
+  const folder = join(image.root, image.workingFolder);
+  switch (word) {
     case 'WORKDIR':
-      image.workingFolder = instruction.text;
-      await mkdir(join(image.root, instruction.text), { recursive: true });
+      image.workingFolder = text;
+      await mkdir(join(image.root, text), { recursive: true });
       return;
     case 'ENV':
-      Object.assign(image.environment, instruction.variables);
-      return;
-    case 'COPY':
-      for (const source of instruction.sources) {
-        await copy(await findSource(source, instruction.from, images, sent), instruction, source, image);
+      for (const pair of text.split(/\s+/)) {
+        const [name, value] = match(/^(\w+)=([^"'$]+)$/, pair);
+        image.environment[name] = value;
       }
       return;
+    case 'COPY': {
+      const [from, paths] = match(/^(?:--from=(\S+) )?([^-].*)$/, text);
+      const sources = paths.split(/\s+/);
+      const target = sources.pop() ?? '';
+      for (const source of sources) {
+        const to = join(folder, target.endsWith('/') ? join(target, source) : target);
+        await cp(find(from, source), to, { recursive: true, verbatimSymlinks: true });
+      }
+      return;
+    }
     case 'RUN':
-      await promisify(execFile)('sh', ['-c', instruction.text], {
-        cwd: join(image.root, image.workingFolder),
+      await promisify(execFile)('sh', ['-c', text], {
+        cwd: folder,
         env: { ...buildEnvironment(), ...image.environment },
       });
       return;
     case 'USER':
-      image.user = instruction.text;
+      image.user = text;
       return;
     case 'CMD':
-      image.command = instruction.command;
+      image.command = execForm(text);
       return;
     case 'HEALTHCHECK':
-      image.healthcheck = instruction.command;
+      image.healthcheck = execForm(match(/^(?:--[\w-]+=\S+\s+)*CMD (.*)$/, text)[0]);
       return;
     case 'EXPOSE':
       return;
+    default:
+      throw new Error(`Unsupported instruction: ${word}`);
   }
 }
 
-async function findSource(
+/** Returns the path of a source, of the repository or of an earlier stage. */
+function find(
   source: string,
-  from: string | undefined,
+  from: string,
   images: ReadonlyMap<string, Image>,
   sent: readonly string[],
-): Promise<string> {
-  if (from === undefined) {
+): string {
+  if (from === '') {
     if (!sent.includes(source)) throw new Error(`.dockerignore excludes "${source}".`);
     return join(repository, source);
   }
@@ -126,18 +132,36 @@ async function findSource(
   return join(stage.root, source);
 }
 
-async function copy(
-  from: string,
-  { target }: { target: string },
-  source: string,
-  image: Image,
-): Promise<void> {
-  const place = join(image.root, image.workingFolder, target.endsWith('/') ? join(target, source) : target);
-  await cp(from, place, { recursive: true, verbatimSymlinks: true });
-}
-
 /** The machine's environment, needed to reach its package registry, with the image's Node.js first on the PATH. */
 function buildEnvironment(): NodeJS.ProcessEnv {
   const { NODE_ENV: _test, ...environment } = process.env;
   return { ...environment, PATH: `${dirname(process.execPath)}${delimiter}${environment.PATH}` };
+}
+
+/** Returns the names that a .dockerignore includes after excluding everything with `*`. */
+function readDockerignore(text: string): string[] {
+  const [all, ...kept] = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  if (all !== '*') throw new Error('The first line of .dockerignore must be "*".');
+  return kept.map((line) => match(/^!([^*!]+)$/, line)[0]);
+}
+
+/** Parses the exec form, which starts no shell, so that signals reach the program. */
+function execForm(text: string): string[] {
+  const command: unknown = JSON.parse(text);
+  if (!Array.isArray(command)) throw new Error(`Not in the exec form: ${text}`);
+  return command.map(String);
+}
+
+const logicalLines = (text: string): string[] =>
+  text
+    .replace(/^\s*#.*\n/gm, '')
+    .replace(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+
+/** Returns the groups of a pattern. @throws {Error} if the text does not match it */
+function match(pattern: RegExp, text: string): [string, string] {
+  const [all, first, second] = pattern.exec(text) ?? [];
+  if (all === undefined) throw new Error(`Unsupported form: ${text}`);
+  return [first ?? '', second ?? ''];
 }

@@ -4,7 +4,12 @@ import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor, startTestGateway } from '../support/gateway.ts';
 import { runProcess } from '../support/process.ts';
 import { publish } from '../support/records.ts';
-import { hasPgBouncer, type PgBouncer, startPgBouncer, tracksPreparedStatements } from './pgbouncer.ts';
+import {
+  type DebianServer,
+  hasPgBouncer,
+  startPgBouncer,
+  tracksPreparedStatements,
+} from './debian-programs.ts';
 
 const NO_PREPARED_STATEMENTS =
   'prepared statements fail: connect directly, or through PgBouncer in session mode, or 1.21 with max_prepared_statements';
@@ -12,7 +17,7 @@ const NO_PREPARED_STATEMENTS =
 describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
   let folder: string;
   let database: TestDatabase;
-  let pooler: PgBouncer | undefined;
+  let pooler: DebianServer | undefined;
   beforeAll(async () => {
     folder = await makeFolder();
     database = await createTestDatabase();
