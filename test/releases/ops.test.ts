@@ -1,13 +1,23 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readRepositoryFile } from '../support/documentation.ts';
+import { makeFolder, removeFolder } from '../support/folder.ts';
+
+/* The files in ops/, as the programs that read them check them. */
 
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
-const rules = fileURLToPath(new URL('../../ops/prometheus-alerts.yaml', import.meta.url));
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const rules = join(repository, 'ops/prometheus-alerts.yaml');
+
+let folder: string;
+beforeAll(async () => {
+  folder = await makeFolder();
+});
+afterAll(() => removeFolder(folder));
 
 const age = 'gateway_delivery_age_seconds';
 const overdue = 'gateway_delivery_overdue_seconds';
@@ -40,17 +50,10 @@ async function evaluate(series: Series, minutes: number, firing: readonly string
       },
     ],
   };
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-alerts-'));
-  try {
-    const file = join(folder, 'test.yaml');
-    await writeFile(
-      file,
-      JSON.stringify({ rule_files: [rules], evaluation_interval: '1m', tests: [scenario] }),
-    );
-    await promisify(execFile)('promtool', ['test', 'rules', file]);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const file = join(folder, 'test.yaml');
+  const tests = { rule_files: [rules], evaluation_interval: '1m', tests: [scenario] };
+  await writeFile(file, JSON.stringify(tests));
+  await promisify(execFile)('promtool', ['test', 'rules', file]);
 }
 
 /** A message is first due after a minute, and attempted with increasing delays. No attempt is due when it is scraped. */
@@ -141,3 +144,31 @@ test.skipIf(!hasPromtool).each<[what: string, series: Series, minutes: number, .
 ])('the alerts if %s (needs promtool)', async (_what, series, minutes, ...firing) => {
   await expect(evaluate({ ...scraped, ...series }, minutes, firing)).resolves.toBeUndefined();
 });
+
+describe.skipIf(spawnSync('systemd-analyze', ['--version']).status !== 0)(
+  'systemd-analyze (needs systemd)',
+  () => {
+    const NAME = 'workspace-account-gateway@.service';
+    let path: string;
+    beforeAll(async () => {
+      // The unit of instance 1.
+      const unit = (await readRepositoryFile(`ops/${NAME}`)).replaceAll('%i', '1');
+      const installed = join(folder, 'installed');
+      await symlink(repository, installed);
+      path = join(folder, NAME.replace('@', '@1'));
+      await writeFile(path, unit.replaceAll('/opt/workspace-account-gateway', installed));
+    });
+
+    const analyze = (...options: string[]) =>
+      spawnSync('systemd-analyze', [...options, path], { encoding: 'utf8' });
+
+    test('verifies the unit and finds its program', () => {
+      expect(analyze('verify')).toMatchObject({ status: 0, stdout: '', stderr: '' });
+    });
+
+    test('rates the exposure of the service at most 1.5 of 10', () => {
+      const { status, stdout } = analyze('security', '--offline=true', '--threshold=15');
+      expect(status, stdout).toBe(0);
+    });
+  },
+);
