@@ -3,11 +3,22 @@ import { readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, promisify } from 'node:util';
+import { readPage, tableBelow } from '../support/documentation.ts';
 import { captureOutput, compileCache, type Process } from '../support/process.ts';
-import type { Release } from './releases.ts';
 
 const run = promisify(execFile);
 const repository = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A release that docs/releases.md records. */
+export type Release = { version: string; commit: string };
+
+/** Reads the recorded releases, oldest first. */
+export function readReleases(): Release[] {
+  return tableBelow(readPage('docs/releases.md'), 'Releases').map(([version = '', , commit = '']) => ({
+    version,
+    commit,
+  }));
+}
 
 /** Whether the history of this clone contains a commit. A shallow clone or an archive may not. */
 export function hasCommit(commit: string): boolean {

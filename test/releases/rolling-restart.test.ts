@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +13,7 @@ import { settingsFor } from '../support/gateway.ts';
 import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { type Process, runProcess, startProcess } from '../support/process.ts';
 import { publish } from '../support/records.ts';
-import { getPort } from '../support/servers.ts';
+import { freePort, getPort } from '../support/servers.ts';
 import { member } from '../support/tokens.ts';
 import { type Load, type Subscriber, startLoad, startSubscribers } from './traffic.ts';
 
@@ -48,7 +47,7 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
     folder = await makeFolder();
     database = await createTestDatabase();
     const settings = { ...settingsFor(database), ...delays };
-    const ports = [await findPort(), await findPort()];
+    const ports = [await freePort(), await freePort()];
     direct = { address: `http://127.0.0.1:${ports[0]}` };
     gateways = ports.map((port) => createGateway({ ...settings, PORT: `${port}` }));
     await Promise.all(gateways.map(({ start }) => start()));
@@ -174,20 +173,6 @@ describe.skipIf(!hasProxies)('the configurations of proxies (need root, nginx, H
 });
 
 type RestartableGateway = ReturnType<typeof createGateway>;
-
-/** Finds a free port below those of outgoing connections, which could take it while its gateway restarts. */
-async function findPort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(20_000, 30_000);
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    server.close();
-    if (isFree) return port;
-  }
-}
 
 /** Restarts a gateway as systemd does, which runs await-ready after the start. */
 function createGateway(settings: Record<string, string>) {

@@ -28,8 +28,7 @@ import {
 import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
 import { platform, signToken } from '../support/tokens.ts';
 import { checkWorkload, operations, runWorkload, type Workload } from '../support/workload.ts';
-import { checkOut, hasCommit, startReleaseProgram } from './release.ts';
-import { readReleases } from './releases.ts';
+import { checkOut, hasCommit, readReleases, startReleaseProgram } from './release.ts';
 
 const TIMEOUT_MS = 300_000;
 
