@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Answer } from '../../src/notifications/answers/answer.ts';
 import {
   acknowledge,
@@ -16,7 +16,7 @@ import {
   withdraw,
 } from '../../src/notifications/lifecycle.ts';
 import type { Notification } from '../../src/notifications/notification.entity.ts';
-import { type Draft, type Known, publish } from '../../src/notifications/publish.ts';
+import { type Draft, publish } from '../../src/notifications/publish.ts';
 import { addMilliseconds, type Time } from '../../src/values/time.ts';
 import { planDraft } from '../support/drafts.ts';
 
@@ -66,7 +66,6 @@ class Inbox {
   readonly stored = new Map<string, Notification>();
   readonly events: { type: string; id: string; revision: number }[] = [];
   revision = 0;
-  mark: Known['mark'] = null;
 
   get all(): Notification[] {
     return [...this.stored.values()];
@@ -103,7 +102,7 @@ class Inbox {
       states: this.all.map(toState),
       same: this.stored.get(draft.id),
       newest,
-      mark: this.mark,
+      mark: null,
     };
     const published = publish(known, draft, this.moment(time));
     for (const patch of published.patches) this.#patch(patch);
@@ -136,100 +135,24 @@ class Inbox {
   }
 }
 
-const publishAt = (inbox: Inbox, id: string, seconds: number, given: Partial<Draft> = {}) =>
-  inbox.publish(createDraft(id, given), at(seconds)).notification;
+/* answers/property.long.test.ts compares what the gateway stores with a model. These hold for the functions alone. */
 
-describe('a request', () => {
-  const expiring = { expiresInSeconds: 10 };
-  const settle: [string, (inbox: Inbox, time: Time, onExpiry: Answer | null) => void][] = [
-    [
-      'an answer',
-      (inbox, time) => inbox.apply([answer(toState(inbox.get('a')), inbox.moment(time), approval)]),
-    ],
-    [
-      'a withdrawal',
-      (inbox, time) => inbox.apply([withdraw(toState(inbox.get('a')), inbox.moment(time), 'resumed')]),
-    ],
-    ['a successor', (inbox, time) => void inbox.publish(createDraft('b'), time)],
-    ['the sweep', (inbox, time) => inbox.apply([expire(toState(inbox.get('a')), inbox.moment(time))])],
-    [
-      'a repeated publication',
-      (inbox, time, onExpiry) => void inbox.publish(createDraft('a', { ...expiring, onExpiry }), time),
-    ],
-  ];
+/** Every order of these. */
+function* permute<Item>(items: readonly Item[]): Generator<Item[]> {
+  if (items.length === 0) yield [];
+  for (const [index, item] of items.entries())
+    for (const rest of permute(items.toSpliced(index, 1))) yield [item, ...rest];
+}
 
-  test.each(settle)('%s stores an expiry that is due first, and takes its default', (_name, store) => {
-    for (const [onExpiry, state] of [
-      [null, 'expired'],
-      [rejection, 'answered'],
-    ] as const) {
-      const inbox = new Inbox();
-      publishAt(inbox, 'a', 0, { ...expiring, onExpiry });
-      store(inbox, at(10), onExpiry);
-      const stored = { requestState: state, resolution: state, answer: onExpiry, resolvedAt: at(10) };
-      expect(inbox.get('a')).toMatchObject(stored);
-      expect(inbox.events).toMatchObject([{ type: `notification.${state}`, id: 'a' }]);
-    }
-  });
-});
-
-describe('order in time', () => {
-  /** Every order of these. */
-  function* permute<Item>(items: readonly Item[]): Generator<Item[]> {
-    if (items.length === 0) yield [];
-    for (const [index, item] of items.entries())
-      for (const rest of permute(items.toSpliced(index, 1))) yield [item, ...rest];
-  }
-
-  test('the one of a slot that occurred last is active, whatever the order of arrival', () => {
-    const drafts = [1, 2, 3, 4].map((seconds) => createDraft(`n${seconds}`, { occurredAt: at(seconds) }));
-    for (const order of permute(drafts)) {
-      const inbox = new Inbox();
-      for (const draft of order) inbox.publish(draft, at(10));
-      expect(inbox.active).toEqual(['n4']);
-      const withdrawn = inbox.events.filter(({ type }) => type === 'notification.withdrawn');
-      expect(withdrawn.map(({ id }) => id).toSorted()).toEqual(['n1', 'n2', 'n3']);
-    }
-  });
-
-  test('slots of tool calls supersede only their own, and a publication for the task supersedes all up to it', () => {
-    const ofTool = (id: string, seconds: number, tool: string) =>
-      createDraft(id, { occurredAt: at(seconds), slot: `tool:${tool}`, everySlot: false });
-    const drafts = [ofTool('x1', 1, 'x'), ofTool('x2', 3, 'x'), ofTool('y1', 2, 'y')];
-    for (const order of permute([...drafts, createDraft('all', { occurredAt: at(2) })])) {
-      const inbox = new Inbox();
-      for (const draft of order) inbox.publish(draft, at(10));
-      // Those that arrive after `all` are ordered within their slot only.
-      const later = order.slice(order.findIndex(({ id }) => id === 'all'));
-      const expected = ['all', 'x2', ...(later.some(({ id }) => id === 'y1') ? ['y1'] : [])];
-      expect(inbox.active.toSorted()).toEqual(expected);
-    }
-  });
-
-  test.each([
-    [1, 'resolved', 'resumed'],
-    [2, 'resolved', 'resumed'],
-    [3, 'active', null],
-  ] as const)(
-    'a mark up to second 2 resolves what occurred in second %i when it arrives',
-    (seconds, status, resolution) => {
-      const inbox = new Inbox();
-      inbox.mark = { resolvedUpTo: at(2), resolution: 'resumed' };
-      const notification = publishAt(inbox, 'a', 5, { occurredAt: at(seconds) });
-      expect(notification).toMatchObject({
-        status,
-        resolution,
-        requestState: status === 'active' ? 'open' : 'withdrawn',
-      });
-    },
-  );
-
-  test('without a time, a draft occurs now, or when the newest that it follows did if that is later', () => {
+test('the one of a slot that occurred last is active, whatever the order of arrival', () => {
+  const drafts = [1, 2, 3, 4].map((seconds) => createDraft(`n${seconds}`, { occurredAt: at(seconds) }));
+  for (const order of permute(drafts)) {
     const inbox = new Inbox();
-    publishAt(inbox, 'a', 0, { occurredAt: at(100) });
-    expect(publishAt(inbox, 'b', 1)).toMatchObject({ occurredAt: at(100), status: 'active' });
-    expect(inbox.active).toEqual(['b']);
-  });
+    for (const draft of order) inbox.publish(draft, at(10));
+    expect(inbox.active).toEqual(['n4']);
+    const withdrawn = inbox.events.filter(({ type }) => type === 'notification.withdrawn');
+    expect(withdrawn.map(({ id }) => id).toSorted()).toEqual(['n1', 'n2', 'n3']);
+  }
 });
 
 const seconds = fc.nat(9);
