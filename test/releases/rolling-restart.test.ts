@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasProxies, proxyPrograms, type RunningProxy, startProxy } from '../foreign/proxies.ts';
@@ -10,12 +11,11 @@ import { readRepositoryFile } from '../support/documentation.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
-import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
+import { currentCursor, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { type Process, runProcess, startProcess } from '../support/process.ts';
-import { publish } from '../support/records.ts';
+import { notification, publish } from '../support/records.ts';
 import { freePort, getPort } from '../support/servers.ts';
-import { member } from '../support/tokens.ts';
-import { type Load, type Subscriber, startLoad, startSubscribers } from './traffic.ts';
+import { member, platform } from '../support/tokens.ts';
 
 const ROLLS = 5;
 /** Sent through each proxy during the rolls, four of five by POST. */
@@ -24,6 +24,17 @@ const REQUESTS = 10_000;
 const streamsPerUser = (name: string) => (name === 'caddy' ? 1 : 10);
 /** Measured at each proxy, against the same ones of a gateway. */
 const EVENTS = 40;
+
+const SENDERS = 4;
+/** The interval of a sender's requests, so that the load lasts for all restarts without occupying the machine. */
+const INTERVAL_MS = 50;
+/** The users of a proxy, to whom its senders' requests belong in turn. */
+const USERS = 20;
+/** How long clients wait before they subscribe again, as documented: one to two seconds. */
+const resubscribeMs = () => 1000 * (1 + Math.random());
+
+/** Returns the users of a proxy. */
+const usersOf = ({ name }: RunningProxy) => Array.from({ length: USERS }, (_, number) => `${name}-${number}`);
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const unit = await readRepositoryFile('ops/workspace-account-gateway@.service');
@@ -54,7 +65,8 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
     const proxies = await Promise.all(proxyPrograms.map((program) => startProxy(program, folder, ports)));
     observed = [];
     for (const proxy of proxies) {
-      const subscribers = await startSubscribers(proxy, streamsPerUser(proxy.name));
+      const streams = usersOf(proxy).flatMap((user) => Array<string>(streamsPerUser(proxy.name)).fill(user));
+      const subscribers = await Promise.all(streams.map((user) => startSubscriber(proxy, user)));
       observed.push({ proxy, subscribers, load: startLoad(proxy, REQUESTS) });
     }
 
@@ -193,5 +205,118 @@ function createGateway(settings: Record<string, string>) {
       await start();
     },
     kill: () => process.stop('SIGKILL'),
+  };
+}
+
+/** Requests that are sent until stopped, and what became of them. */
+type Load = ReturnType<typeof startLoad>;
+
+/**
+ * Sends reads and changes through a proxy on kept-alive connections, until it is stopped and at least `minimum` were sent.
+ */
+function startLoad(proxy: RunningProxy, minimum: number) {
+  const { address } = proxy;
+  const users = usersOf(proxy);
+  const lost: string[] = [];
+  let replies = 0;
+  let published = 0;
+  let isStopping = false;
+
+  async function send(method: string, path: string, token: string, body?: object): Promise<void> {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const content = body === undefined ? {} : { body: JSON.stringify(body) };
+    try {
+      const response = await fetch(`${address}${path}`, { method, headers, ...content });
+      const text = await response.text();
+      if (response.ok && !text.includes('"errors"')) replies += 1;
+      else lost.push(`${method} ${path}: ${response.status} ${text}`);
+    } catch (error) {
+      lost.push(`${method} ${path}: ${error instanceof Error ? error.cause : error}`);
+    }
+  }
+
+  /** Sends four changes, or queries by POST, for each GET. */
+  async function run(sender: number): Promise<void> {
+    const service = await platform();
+    for (let round = 0; !isStopping || replies + lost.length < minimum; round += 1) {
+      const user = users[(round * SENDERS + sender) % users.length] ?? '';
+      const token = await member(user);
+      const id = `n-${round}`;
+      const steps = [
+        () => send('POST', '/graphql', service, publication(user, id)),
+        () => send('GET', '/user/notifications?limit=20', token),
+        () => send('POST', '/graphql', token, { query: '{ notificationCounts { total } }' }),
+        () => send('POST', '/graphql', service, publication(user, `${id}-2`)),
+        () => send('POST', `/user/notifications/${id}/dismiss`, token),
+      ];
+      published += 2;
+      for (const step of steps) {
+        const ended = pause(INTERVAL_MS);
+        await step();
+        await ended;
+      }
+    }
+  }
+
+  const running = Promise.all(Array.from({ length: SENDERS }, (_, sender) => run(sender)));
+  return {
+    lost,
+    replies: () => replies,
+    published: () => published,
+    async stop(): Promise<void> {
+      isStopping = true;
+      await running;
+    },
+  };
+}
+
+const PUBLISH =
+  'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }';
+const publication = (userId: string, id: string) => ({
+  query: PUBLISH,
+  variables: { input: notification(userId, 'plan_requested', { id }) },
+});
+
+/** A client of live events, and how its streams ended. */
+type Subscriber = Awaited<ReturnType<typeof startSubscriber>>;
+
+/** Subscribes to a user's notifications, and again from the last event whenever the stream ends. */
+async function startSubscriber(proxy: RunningProxy, user: string) {
+  const statuses = new Map<string, string>();
+  /** How each stream ended: the code of its last result, and whether it was complete. */
+  const ends: string[] = [];
+  let cursor = await currentCursor(proxy, user);
+  let stream = await subscribeToNotifications(proxy, user, cursor);
+  let isStopped = false;
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      let code: string | undefined;
+      while (code === undefined) {
+        const { data, errors } = await stream.take();
+        code = errors[0]?.extensions.code;
+        if (code !== undefined) break;
+        const { notification } = data.notificationEvents;
+        cursor = data.notificationEvents.cursor;
+        statuses.set(notification.id, notification.status.toLowerCase());
+      }
+      ends.push(`${code} ${await stream.ended}`);
+      await pause(resubscribeMs());
+      if (!isStopped) stream = await subscribeToNotifications(proxy, user, cursor);
+    }
+  }
+
+  const running = run().catch((error: unknown) => {
+    if (!isStopped) ends.push(error instanceof Error ? `${error} ${error.cause}` : String(error));
+  });
+  return {
+    user,
+    statuses,
+    ends,
+    async stop(): Promise<void> {
+      isStopped = true;
+      stream.close();
+      await running;
+    },
   };
 }
