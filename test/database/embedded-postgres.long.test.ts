@@ -24,10 +24,6 @@ import { jwks } from '../support/tokens.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
-/** The sessions that have tried to get the lock more than once. */
-const WAITING_FOR_LOCK = `select from pg_stat_activity
-  where query like 'select pg_try_advisory_lock%' and query_start > backend_start + interval '40 milliseconds'`;
-
 const cleanUps: (() => Promise<unknown>)[] = [];
 const lastCleanUps: typeof cleanUps = [];
 const notices: string[] = [];
@@ -66,22 +62,6 @@ test('starts exactly one of two simultaneous first starts; the other reports the
   const refusals = results.filter((result) => result.status === 'rejected');
   expect(refusals.map(({ reason }) => String(reason))).toEqual([expect.stringContaining('already using')]);
   expect(await readdir(dataDir)).toEqual(['postgresql']);
-});
-
-test('does not own a server that stops while it waits for the lock, but starts it again', async () => {
-  const dataDir = await useSharedDirectory();
-  const { child, url } = await startOwnerProcess(dataDir);
-  const starting = start(dataDir);
-  await vi.waitFor(async () => expect(await query(url, WAITING_FOR_LOCK)).toHaveLength(1), 5_000);
-  const stopped = await readPostmasterPid(dataDir);
-  // A smart shutdown, after which PostgreSQL serves existing connections and accepts no others.
-  process.kill(stopped, 'SIGTERM');
-  await vi.waitFor(async () => expect(await readPostmasterStatus(dataDir)).toBe('stopping'), 5_000);
-  child.kill('SIGKILL');
-
-  const successor = await starting;
-  expect(await readPostmasterPid(dataDir)).not.toBe(stopped);
-  expect(await query(successor.url, 'select 1 as up')).toEqual([{ up: 1 }]);
 });
 
 test('stops the server of a killed gateway, and starts it again', async () => {
@@ -342,11 +322,6 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
 
 async function readPostmasterPid(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(join(dataDir, 'postgresql/cluster/postmaster.pid'), 'utf8'), 10);
-}
-
-async function readPostmasterStatus(dataDir: string): Promise<string | undefined> {
-  const lines = (await readFile(join(dataDir, 'postgresql/cluster/postmaster.pid'), 'utf8')).split('\n');
-  return lines[7]?.trim();
 }
 
 async function readMode(path: string): Promise<number> {

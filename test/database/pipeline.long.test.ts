@@ -98,28 +98,6 @@ describe('a pipeline', () => {
     expect(Math.max(...counts.values())).toBeLessThanOrEqual(220);
     expect(pipeline.pool.totalCount).toBeLessThanOrEqual(2);
   });
-
-  test('continues after its connections were terminated, in use or idle', async () => {
-    await locker.query('select pg_advisory_lock(1)');
-    const ended = expect(pipeline.query(blocked)).rejects.toThrow();
-    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
-    await terminateOthers();
-    await ended;
-    await locker.query('select pg_advisory_unlock(1)');
-    // An idle connection of an earlier test is terminated too, which the pool may learn later.
-    await eventually(() => expect(pipeline.pool.totalCount).toBe(0));
-
-    expect(await pipeline.query(echo(7))).toEqual([{ value: 7 }]);
-    await terminateOthers();
-    await eventually(() => expect(pipeline.pool.totalCount).toBe(0));
-    expect(await pipeline.query(echo(8))).toEqual([{ value: 8 }]);
-  });
-
-  const terminateOthers = () =>
-    locker.query(
-      `select pg_terminate_backend(pid, 5000) from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid()`,
-    );
 });
 
 test('connections for reads and changes stay open while they are idle', async () => {

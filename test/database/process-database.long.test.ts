@@ -69,22 +69,17 @@ test('production refuses to start on an unmigrated database, changes nothing, an
   for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('time');
 }, 60_000);
 
-test.each(['production', 'development'])(
-  'in %s, refuses to start on a database that requires a later version',
-  async (NODE_ENV) => {
-    const newer = await createTestDatabase();
-    await newer.sql(
-      `insert into mikro_orm_migrations (name) values ('Migration20990101000000_requires_10_0_0_drop_title')`,
-    );
-    const ended = await serve({ ...productionSettings, NODE_ENV, DATABASE_URL: newer.url });
-    expect(ended).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: `The database requires version 10.0.0 of the gateway or a later one, because Migration20990101000000_requires_10_0_0_drop_title was applied. This is version ${version}: stop it and start that version.\n`,
-    });
-    await newer.drop();
-  },
-);
+test('refuses to start on a database that requires a later version', async () => {
+  const newer = await createTestDatabase();
+  const name = 'Migration20990101000000_requires_10_0_0_drop_title';
+  await newer.sql('insert into mikro_orm_migrations (name) values ($1)', [name]);
+  expect(await serve({ DATABASE_URL: newer.url })).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `The database requires version 10.0.0 of the gateway or a later one, because ${name} was applied. This is version ${version}: stop it and start that version.\n`,
+  });
+  await newer.drop();
+});
 
 const SERVER =
   'Check that PostgreSQL is running there and accepts connections, or correct the host and port in DATABASE_URL.';
