@@ -1,6 +1,4 @@
-import { createSecretKey, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { CompactEncrypt } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
@@ -10,12 +8,8 @@ import {
   findSchemaProblem,
   readRequiredVersion,
 } from '../../src/database/schema-compatibility.ts';
-import { readCredential } from '../../src/editor-auth/read-credentials.ts';
-import { storeRefreshedCredential } from '../../src/editor-auth/refresh-credential.ts';
-import { createCredentialCipher } from '../../src/encryption/bound-cipher.ts';
 import { entities } from '../../src/entities.ts';
 import { OperatorError } from '../../src/errors/failure.ts';
-import { Secret } from '../../src/values/secret.ts';
 import { compareVersions, version } from '../../src/version.ts';
 import { insertRecords } from '../support/bulk-records.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
@@ -227,34 +221,4 @@ test('every enum column has a check constraint on its values', async () => {
     );
     expect({ name, allowed }).toEqual({ name, allowed: [{ allowed: false }] });
   }
-});
-
-test('a credential stored with a numeric version can be read, and refreshed with that version', async () => {
-  const key = createSecretKey(randomBytes(32));
-  const pair = { accessToken: 'access', refreshToken: 'refresh' };
-  const ciphertext = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(pair)))
-    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: 'key', user: 'alice', version: 3 })
-    .encrypt(key);
-  await schema.sql(
-    `insert into editor_credential (user_id, version, ciphertext, key_id, created_at, updated_at)
-     values ('alice', '3', $1, 'key', now(), now())`,
-    [ciphertext],
-  );
-
-  const cipher = createCredentialCipher(new Map([['key', key]]));
-  const read = await readCredential(database, cipher, 'alice');
-  expect([read?.version, read?.accessToken.reveal(), read?.refreshToken?.reveal()]).toEqual([
-    '3',
-    'access',
-    'refresh',
-  ]);
-  const refreshed = {
-    accessToken: new Secret('next-access'),
-    refreshToken: new Secret('next-refresh'),
-    expiresAt: null,
-  };
-  const owner = { userId: 'alice', version: '3' };
-  const dependencies = { database, announce: () => undefined };
-  const next = await storeRefreshedCredential(dependencies, cipher, { ...owner, ...refreshed });
-  expect((await readCredential(database, cipher, 'alice'))?.version).toBe(next);
 });
