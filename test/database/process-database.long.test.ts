@@ -93,47 +93,40 @@ describe('exits with one line, without the password, that names the database', (
     url[part] = value;
     return url.href;
   }
+  const at = (port: number) => `postgres://user:secret-word@127.0.0.1:${port}/gateway`;
 
-  test.each<[failure: string, createUrl: () => Promise<string>, reason: string]>([
-    [
-      'connection refused',
-      async () => `postgres://user:secret-word@127.0.0.1:${await freePort()}/gateway`,
-      `connection refused. ${SERVER}`,
-    ],
+  test.each<[failure: string, createUrl: () => string | Promise<string>, reason: string]>([
+    ['connection refused', async () => at(await freePort()), `connection refused. ${SERVER}`],
     [
       'an unknown host',
-      async () => change('host', 'no-such-host.invalid:5432'),
+      () => change('host', 'no-such-host.invalid:5432'),
       'unknown host name. Correct the host in DATABASE_URL, or check the name server.',
     ],
-    [
-      'no reply',
-      async () => `postgres://user:secret-word@127.0.0.1:${getPort(silentServer)}/gateway`,
-      `timeout expired. ${SERVER}`,
-    ],
+    ['no reply', () => at(getPort(silentServer)), `timeout expired. ${SERVER}`],
     [
       'a wrong password',
-      async () => change('password', 'secret-word'),
+      () => change('password', 'secret-word'),
       `password authentication failed for user "gateway". ${PASSWORD}`,
     ],
-    ['no password', async () => change('password', ''), `PostgreSQL requires a password. ${PASSWORD}`],
+    ['no password', () => change('password', ''), `PostgreSQL requires a password. ${PASSWORD}`],
     [
       'an unknown database',
-      async () => change('pathname', '/no_such_database'),
+      () => change('pathname', '/no_such_database'),
       'database "no_such_database" does not exist. Create it, or correct the name in DATABASE_URL.',
     ],
     [
       'a missing certificate',
-      async () => change('search', 'sslrootcert=/no/such/file'),
+      () => change('search', 'sslrootcert=/no/such/file'),
       `ENOENT: no such file or directory, open '/no/such/file'. Correct the path of the socket or certificate in DATABASE_URL.`,
     ],
     [
       'a server without TLS',
-      async () => change('search', 'sslmode=verify-full'),
+      () => change('search', 'sslmode=verify-full'),
       'The server does not support SSL connections. Enable TLS in PostgreSQL (ssl = on), or remove sslmode from DATABASE_URL if the network is trusted.',
     ],
     [
       'a certificate of an unknown authority',
-      async () => `postgres://user:secret-word@127.0.0.1:${getPort(tlsServer)}/gateway?sslmode=verify-full`,
+      () => `${at(getPort(tlsServer))}?sslmode=verify-full`,
       "the certificate of the server is not trusted. Set sslrootcert in DATABASE_URL to the file with the certificate of the authority that issued the server's.",
     ],
     [
@@ -168,13 +161,8 @@ test('a connection that a vanished database closes while migrations are read is 
   expect(describeConnectionFailure('postgres://db.test/gateway', new Error('a bug'))).toBeUndefined();
 });
 
-test.each([
-  [
-    'postgres:///gateway?host=/var/run/postgresql&port=5433',
-    'the database "gateway" at /var/run/postgresql:5433',
-  ],
-  ['postgres://user:secret-word@db.test/gateway', 'the database "gateway" at db.test:5432'],
-  ['postgres://user:secret-word@db.test', 'the database "user" at db.test:5432'],
-])('%s is described by name, host and port', (url, description) => {
-  expect(describeDatabase(url)).toBe(description);
+test('a database is described by name, host and port', () => {
+  const inSocket = 'postgres:///gateway?host=/var/run/postgresql&port=5433';
+  expect(describeDatabase(inSocket)).toBe('the database "gateway" at /var/run/postgresql:5433');
+  expect(describeDatabase('postgres://user:secret-word@db.test')).toBe('the database "user" at db.test:5432');
 });

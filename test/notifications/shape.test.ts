@@ -146,38 +146,27 @@ test('each kind has its own type in the union, and all implement the interface',
 
   const { data } = await as('union').graphql(`{ notifications { nodes {
     __typename
-    ... on UserNotification { kind status title task { id projectId name workspaceId } }
+    ... on UserNotification { kind }
     ... on PlanRequestedNotification { plan: payload { toolId summary plan input } }
     ... on QuestionRequestedNotification { question: payload {
-      toolId input questions { question header questionId multiSelect options { label description preview } }
+      questions { question header questionId multiSelect options { label description preview } }
     } }
     ... on TaskFailedNotification { failed: payload { taskStatus message messageLabel messageTimestamp } }
     ... on TaskResponseReadyNotification { ready: payload { taskStatus message } }
   } } }`);
 
-  const questions = [
-    questionByGraphQL,
-    {
-      ...question,
-      header: null,
-      questionId: null,
-      multiSelect: null,
-      options: [{ label: 'A', description: null }],
-    },
-  ];
+  const unset = { header: null, questionId: null, multiSelect: null };
+  const short = { ...question, ...unset, options: [{ label: 'A', description: null }] };
+  const ready = { taskStatus: 'AWAITING_INPUT', message: 'Done' };
   expect(data.notifications.nodes.toReversed()).toMatchObject([
     {
       __typename: 'PlanRequestedNotification',
       kind: 'PLAN_REQUESTED',
-      status: 'ACTIVE',
       plan: { toolId: 't', summary: '', plan: '', input: completePlan },
     },
-    { __typename: 'QuestionRequestedNotification', question: { questions } },
+    { __typename: 'QuestionRequestedNotification', question: { questions: [questionByGraphQL, short] } },
     { __typename: 'TaskFailedNotification', failed: result },
-    {
-      __typename: 'TaskResponseReadyNotification',
-      ready: { taskStatus: 'AWAITING_INPUT', message: 'Done' },
-    },
+    { __typename: 'TaskResponseReadyNotification', ready },
   ]);
 });
 
