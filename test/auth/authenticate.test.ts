@@ -69,22 +69,6 @@ test('caches at most 10,000 tokens, and evicts the least recently used first', a
   expect(verified).toEqual(['1']);
 });
 
-test.each([
-  ['{"sub":"a","sub":"b"}', true],
-  ['{"a":[{"b":1},{"b":1,"b":2}]}', true],
-  ['{"sub":"a","s\\u0075b":"b"}', true],
-  ['{"a":"\\\\","a":1}', true],
-  ['{"a":"\\"","a":1}', true],
-  ['{"__proto__":1,"__proto__":2}', true],
-  ['[{"a":1},{"a":1}]', false],
-  ['{"a":"\\"a\\":1,\\"a\\":2"}', false],
-  ['{"toString":1,"__proto__":2,"hasOwnProperty":3}', false],
-  ['{"\u00e9":1,"e\u0301":2}', false],
-])('whether %s has a repeated member: %s', (json, expected) => {
-  expect(() => JSON.parse(json)).not.toThrow();
-  expect(hasRepeatedMembers(json)).toBe(expected);
-});
-
 /** Text with the characters that have a meaning in JSON. */
 const text = fc.oneof(
   fc.string(),
@@ -107,7 +91,7 @@ test('never reports valid JSON with unique members', () => {
     fc.property(anyJson, indent, (value, space) => {
       expect(hasRepeatedMembers(JSON.stringify(value, null, space))).toBe(false);
     }),
-    { numRuns: 500 },
+    { numRuns: 500, examples: [[{ toString: 1, ['__proto__']: 2, 'a":1,"a': '{"a":1,"a":2}' }, '']] },
   );
 });
 

@@ -79,25 +79,6 @@ test('the number of statements does not depend on the number of users', async ()
   expect(await count(12)).toBeLessThan((await count(2)) + 6);
 });
 
-test("an inbox's records lead to others by a few statements", async () => {
-  const user = 'batched';
-  const workspace = workspaceInput();
-  await putWorkspaces(gateway, user, [workspace]);
-  for (let index = 0; index < 40; index += 1) {
-    const task = { id: `task-${index}`, projectId: 'p', workspaceId: workspace.id };
-    await publish(gateway, user, 'task_failed', { task });
-  }
-  const list = `notifications { nodes { ... on UserNotification { ref task { workspace { ref id } }
-    deliveries { ref notification { ... on UserNotification { title } } } } } }`;
-  for (const query of [`{ ${list} }`, `{ viewer { ${list} } }`]) {
-    const statements = await recordStatements(async () => {
-      const data = await as(user).run(query);
-      expect((data.viewer ?? data).notifications.nodes).toHaveLength(40);
-    });
-    expect(statements.filter(({ values }) => JSON.stringify(values).includes(user)).length).toBeLessThan(12);
-  }
-});
-
 describe('permissions', () => {
   const member = ['notificationPreferences { ref }', 'editorAuth { ref }'];
   const others = [
