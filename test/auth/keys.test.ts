@@ -205,18 +205,14 @@ test('logs many unusable keys in one short line, again only if they change', asy
   onTestFinished(() => void vi.useRealTimers());
   const gateway = await start([...broken, ...jwks.keys]);
   const reload = async () => {
-    const before = issuer.requests();
     vi.setSystemTime(Date.now() + 60_000);
     expect(await requestWith(gateway, [await signToken({ sub: 'alice' })])).toEqual(new Set([200]));
-    expect(issuer.requests()).toBeGreaterThan(before);
+    return warnings(gateway).map(({ count }) => count);
   };
-  await reload();
-  await reload();
-  expect(warnings(gateway)).toMatchObject([{ count: 1000 }]);
+  expect([await reload(), await reload()]).toEqual([[1000], [1000]]);
   expect(JSON.stringify(warnings(gateway)).length).toBeLessThan(3000);
   issuer.respondWith(JSON.stringify({ keys: [broken[0], ...jwks.keys] }));
-  await reload();
-  expect(warnings(gateway)).toMatchObject([{ count: 1000 }, { count: 1 }]);
+  expect(await reload()).toEqual([1000, 1]);
 });
 
 test('with only unusable keys, every token is 401', async () => {

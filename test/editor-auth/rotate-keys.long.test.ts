@@ -1,13 +1,13 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { createCredentialCipher, createSubscriptionCipher } from '../../src/encryption/bound-cipher.ts';
 import { rotateKeys } from '../../src/encryption/rotate-keys.ts';
 import { Secret } from '../../src/values/secret.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { startTestGateway, type TestGateway, useGateway } from '../support/gateway.ts';
 import { type Ended, runProcess, startProcess } from '../support/process.ts';
 import { platform } from '../support/tokens.ts';
 
@@ -21,17 +21,10 @@ const BOTH = `new:${fresh},old:${old}`;
 
 let database: TestDatabase;
 /** Gateways with the new key first, and with the new key only. */
-let gateway: TestGateway;
-let withoutOld: TestGateway;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  gateway = await serve(BOTH);
-  withoutOld = await serve(`new:${fresh}`);
-});
-afterAll(async () => {
-  await gateway.close();
-  await withoutOld.close();
-  await database.drop();
+const gateway = useGateway({ ENCRYPTION_KEYS: BOTH });
+const withoutOld = useGateway({ ENCRYPTION_KEYS: `new:${fresh}` }, gateway);
+beforeAll(() => {
+  database = gateway.database;
 });
 
 const serve = (keys: string) => startTestGateway({ ENCRYPTION_KEYS: keys }, database);

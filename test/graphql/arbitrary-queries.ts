@@ -8,6 +8,7 @@ import {
   isAbstractType,
   isEnumType,
   isInputObjectType,
+  isInterfaceType,
   isListType,
   isObjectType,
 } from 'graphql';
@@ -20,17 +21,7 @@ export type ArbitraryQuery = { query: string; variables: Record<string, unknown>
 const root = schema.getQueryType()?.getFields() ?? {};
 
 /** Aliases with a meaning in JavaScript or JSON, and plain ones. */
-const aliases = fc.constantFrom(
-  '__proto__',
-  'a',
-  'b',
-  'c',
-  'constructor',
-  'toJSON',
-  'then',
-  'prototype',
-  'hasOwnProperty',
-);
+const aliases = fc.constantFrom('__proto__', 'a', 'b', 'constructor', 'toJSON', 'then', 'hasOwnProperty');
 const directives = fc.constantFrom('@include(if: true)', '@skip(if: true)', '@include(if: $yes)');
 const optionally = <Value>(weight: number, value: fc.Arbitrary<Value>) =>
   fc.oneof({ weight: 10 - weight, arbitrary: fc.constant(undefined) }, { weight, arbitrary: value });
@@ -38,12 +29,8 @@ const optionally = <Value>(weight: number, value: fc.Arbitrary<Value>) =>
 type Variable = { declaration: string; name: string; value: unknown };
 type Part = { text: string; variables: Variable[] };
 
+/** The number of variables so far, so that each has its own name. */
 let count = 0;
-/** Returns a name that no other variable of the process has. */
-const variableName = () => {
-  count += 1;
-  return `v${count}`;
-};
 
 /** Generates JSON values that match a type, or nearly do. */
 function arbitraryValue(type: GraphQLInputType): fc.Arbitrary<unknown> {
@@ -51,20 +38,12 @@ function arbitraryValue(type: GraphQLInputType): fc.Arbitrary<unknown> {
   if (isListType(inner)) return fc.array(arbitraryValue(inner.ofType), { maxLength: 2 });
   if (isEnumType(inner)) return fc.constantFrom(...inner.getValues().map(({ name }) => name));
   if (isInputObjectType(inner)) {
-    return fc.record(
-      Object.fromEntries(
-        Object.values(inner.getFields()).map((field) => [field.name, arbitraryValue(field.type)]),
-      ),
-    );
+    const fields = Object.values(inner.getFields());
+    return fc.record(Object.fromEntries(fields.map(({ name, type }) => [name, arbitraryValue(type)])));
   }
-  switch (inner.name) {
-    case 'Int':
-      return fc.constantFrom(0, 1, 2, 50, 101, -1);
-    case 'Boolean':
-      return fc.boolean();
-    default:
-      return fc.constantFrom('', 'a', 'alice', 'n-1', '3c2a54a0-0000-4000-8000-000000000001', 'x\u0000');
-  }
+  if (inner.name === 'Int') return fc.constantFrom(0, 1, 2, 50, 101, -1);
+  if (inner.name === 'Boolean') return fc.boolean();
+  return fc.constantFrom('', 'a', 'alice', 'n-1', '3c2a54a0-0000-4000-8000-000000000001', 'x\u0000');
 }
 
 type Form = (name: string, type: GraphQLInputType, value: unknown) => Part;
@@ -78,7 +57,8 @@ const asLiteral: Form = (name, type, value) => ({
 const asVariable =
   (declare: (type: GraphQLInputType, literal: string) => string, sent: 'value' | 'null' | 'nothing'): Form =>
   (argument, type, value) => {
-    const name = variableName();
+    count += 1;
+    const name = `v${count}`;
     const declaration = `$${name}: ${declare(type, printLiteral(type, value))}`;
     const variable = { name, declaration, value: { value, null: null, nothing: undefined }[sent] };
     return { text: `${argument}: $${name}`, variables: [variable] };
@@ -107,11 +87,8 @@ function argument(name: string, type: GraphQLInputType): fc.Arbitrary<Part> {
 
 function field(definition: GraphQLField<unknown, unknown>, depth: number): fc.Arbitrary<Part> {
   const { name, args, type } = definition;
-  const required = args.map((arg) => ({ arg, isRequired: String(arg.type).endsWith('!') }));
   const given = fc.tuple(
-    ...required.map(({ arg, isRequired }) =>
-      isRequired ? argument(arg.name, arg.type) : optionally(4, argument(arg.name, arg.type)),
-    ),
+    ...args.map((arg) => optionally(String(arg.type).endsWith('!') ? 10 : 4, argument(arg.name, arg.type))),
   );
   return fc
     .tuple(optionally(4, aliases), given, optionally(1, directives), selection(getNamedType(type), depth - 1))
@@ -125,19 +102,13 @@ function field(definition: GraphQLField<unknown, unknown>, depth: number): fc.Ar
 }
 
 function selection(type: GraphQLNamedType, depth: number): fc.Arbitrary<Part> {
-  const fields = isObjectType(type) || isAbstractType(type) ? selections(type, depth) : undefined;
-  return (
-    fields?.map(({ text, variables }) => ({ text: `{ ${text} }`, variables })) ??
-    fc.constant({ text: '', variables: [] })
-  );
+  if (!isObjectType(type) && !isAbstractType(type)) return fc.constant({ text: '', variables: [] });
+  return selections(type, depth).map(({ text, variables }) => ({ text: `{ ${text} }`, variables }));
 }
 
 function selections(type: GraphQLNamedType, depth: number): fc.Arbitrary<Part> {
   const typename = fc.constant<Part>({ text: '__typename', variables: [] });
-  const own =
-    isObjectType(type) || ('getFields' in type && !isInputObjectType(type))
-      ? Object.values(type.getFields())
-      : [];
+  const own = isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : [];
   const reachable = own.filter((one) => depth > 0 || !('getFields' in getNamedType(one.type)));
   const inner =
     isAbstractType(type) && depth > 0
@@ -175,10 +146,7 @@ export const arbitraryQueries: fc.Arbitrary<ArbitraryQuery> = fc
       { arbitrary: introspection, weight: 1 },
       ...Object.values(root).map((one) => ({ arbitrary: field(one, 4), weight: 4 })),
     ),
-    {
-      minLength: 1,
-      maxLength: 3,
-    },
+    { minLength: 1, maxLength: 3 },
   )
   .chain((parts) => fc.tuple(fc.constant(join(parts)), fc.boolean()))
   .map(([{ text, variables }, isNamed]) => {

@@ -85,7 +85,6 @@ test('a whole list whose filter matches few records is complete, and no statemen
 
 test.each([
   ['', 1],
-  ['?limit=16', 1],
   ['?limit=500', 1],
   ['?limit=501', 2],
   ['?limit=2200', 5],

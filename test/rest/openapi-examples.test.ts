@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { getOperationId } from '../../rest/route.ts';
 import { routes } from '../../rest/router.ts';
 import { notifications, workspaces } from '../../src/commands/seed-records.ts';
@@ -12,12 +12,8 @@ const gateway = useGateway();
 const limited = useGateway({ RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway);
 const broken = useGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: 'http://127.0.0.1:1/jwks' }, gateway);
 const service = gateway.as(platform);
-let token: string;
+const token = await member('alice');
 const started = Date.now();
-
-beforeAll(async () => {
-  token = await member('alice');
-});
 
 const notificationsPath = '/user/notifications';
 const workspacesPath = '/user/workspaces';
@@ -49,11 +45,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   await reply('dismissNotification', 'Question', ask('POST', '/user/notifications/seed-11/dismiss'));
 
   await reply('notification', 'Question', ask('GET', '/user/notifications/seed-11'));
-  await reply(
-    'notificationCounts',
-    'One of each kind, one dismissed',
-    ask('GET', '/user/notification-counts'),
-  );
+  const counts = ask('GET', '/user/notification-counts');
+  await reply('notificationCounts', 'One of each kind, one dismissed', counts);
   const seen = { ids: ['seed-11', 'seed-12'] };
   const dismissal = ask('POST', '/user/notifications/dismiss', { body: seen });
   await reply('dismissNotifications', 'Two notifications, one dismissed before', dismissal, seen);
@@ -96,10 +89,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   await reply('workspaces', 'All', ask('GET', workspacesPath));
   await reply('allWorkspaces', 'All', ask('GET', '/workspaces'));
 
-  await error(
-    'Malformed HTTP',
-    sendRaw(gateway, rawRequest(`GET ${workspacesPath}`, ['Host: another.test'])),
-  );
+  const twoHosts = rawRequest(`GET ${workspacesPath}`, ['Host: another.test']);
+  await error('Malformed HTTP', sendRaw(gateway, twoHosts));
   for (const [field, path] of Object.entries({
     notifications: notificationsPath,
     requests: '/user/requests',
@@ -128,16 +119,11 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   await error('No organization', ask('GET', '/editor/auth', { token: single }));
   await error('Unknown ID', ask('POST', '/user/notifications/nobody/dismiss'));
   const preferences = [{ email_enabled: 'yes', push_enabled: true, sms_enabled: true }];
+  const withSpace = { ...pair, accessToken: 'a b' };
   for (const [field, name, method, path, body] of [
     ['updateNotificationPreferences', 'Invalid preferences', 'PUT', preferencesPath, { preferences }],
     ['patchNotificationPreferences', 'No channel', 'PATCH', preferencesPath, { preferences: [{}] }],
-    [
-      'storeEditorSubscription',
-      'Token with a space',
-      'PUT',
-      subscriptionPath,
-      { ...pair, accessToken: 'a b' },
-    ],
+    ['storeEditorSubscription', 'Token with a space', 'PUT', subscriptionPath, withSpace],
     ['dismissNotification', 'Empty ID', 'POST', '/user/notifications//dismiss', undefined],
     ['restoreNotification', 'Empty ID', 'POST', '/user/notifications//restore', undefined],
     ['notification', 'Empty ID', 'GET', '/user/notifications/', undefined],

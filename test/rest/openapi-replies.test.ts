@@ -15,10 +15,9 @@ const gateway = useGateway(highLimits);
 const limited = useGateway({ RATE_LIMIT_READS_PER_MINUTE: '1', RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway);
 /** A gateway whose database has no tables. */
 const broken = useGateway(highLimits);
-let token: string;
+const token = await member('alice');
 beforeAll(async () => {
   await broken.database.sql('drop schema public cascade');
-  token = await member('alice');
   for (const kind of notificationKinds) await publish(gateway, 'alice', kind, { id: kind });
   const failed = workspaceInput({ status: 'ERROR', errorMessage: 'No machine is free.' });
   await putWorkspaces(gateway, 'alice', [workspaceInput(), failed]);
