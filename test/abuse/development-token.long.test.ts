@@ -85,33 +85,15 @@ test.each(visitors)('pages and documents have neither token nor key for %s', asy
   }
 });
 
-test("the page's files, and those that they load, have neither token nor key", async () => {
-  const read = new Set<string>();
-  const readAll = async (path: string) => {
-    read.add(path);
-    const text = await (await fetch(`${proxy.url}${path}`, { headers: { Accept: 'text/html' } })).text();
-    expectNoSecret(text);
-    for (const [name] of text.matchAll(/[\w-]+-[0-9a-f]{16}\.(?:js|css|ico)/g))
-      if (!read.has(`/graphql/assets/${name}`)) await readAll(`/graphql/assets/${name}`);
-  };
-  await readAll('/graphql');
-  expect(read.size).toBeGreaterThan(6);
-});
-
-test.each<[guess: string, body: string]>([
-  ['no body', ''],
-  ['an empty object', '{}'],
-  ['an empty key', '{"key":""}'],
-  ['a random key', JSON.stringify({ key: wrongKey() })],
-  ['another type', '{"key":true}'],
-  ['an inherited property', '{"__proto__":{"key":"a"}}'],
-  ['duplicate properties', `{"key":"${wrongKey()}","key":"${wrongKey()}"}`],
-  ['invalid JSON', '{"key":'],
-  ['a long key', JSON.stringify({ key: 'A'.repeat(1000) })],
-])('a POST with %s receives no token', async (_guess, body) => {
-  for (const [, headers] of visitors) {
-    for (const type of ['application/json', 'text/plain']) {
-      const lines = [...headers, `Content-Type: ${type}`, `Content-Length: ${body.length}`];
+test('a POST of a visitor who guesses receives no token', async () => {
+  const guesses = [
+    ...['', '{}', '{"key":""}', '{"key":true}', '{"key":', '{"__proto__":{"key":"a"}}'],
+    `{"key":"${wrongKey()}","key":"${wrongKey()}"}`,
+    JSON.stringify({ key: 'A'.repeat(1000) }),
+  ];
+  for (const body of guesses) {
+    for (const [, headers] of visitors) {
+      const lines = [...headers, 'Content-Type: application/json', `Content-Length: ${body.length}`];
       const request = rawRequest(`POST /graphql/token?key=${wrongKey()}`, lines, body);
       const { status, text } = await sendRaw({ address: proxy.url }, request);
       expect([400, 404]).toContain(status);

@@ -1,10 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setInterval } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { claimDue } from '../../src/delivery/claim.ts';
-import { createProviders } from '../../src/delivery/providers.ts';
-import { createChoice } from '../../src/delivery/turns.ts';
-import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { registerPush, unreachableProviders } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -17,9 +14,6 @@ import { publish } from '../support/records.ts';
 const ENDPOINTS = 20;
 const NOTIFICATIONS = 12;
 const MAX_RUNNING = 5;
-
-/** Each claims on a connection of its own. */
-const SENDERS = 8;
 
 /** The number of messages of Alice. */
 const MESSAGES = 30;
@@ -124,32 +118,4 @@ test('each sender sends five messages of a user at once, each for at most 8 seco
   expect(duration).toBeGreaterThan(7000);
   expect(duration).toBeLessThan(9500);
   expect(mostRunning).toBe(MAX_RUNNING * gateways.length);
-});
-
-test('each of several senders claims at most five messages of a user, and none that another has claimed', async () => {
-  const rows = `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at,
-      created_at, updated_at)
-    select 'mallory', 'n-' || n, 'push', 't', 'host', 'pending', now(), now() + interval '1 h', now(), now()
-      from generate_series(1, 100) n`;
-  const senders = await openTestDatabase(SENDERS);
-  await senders.database.sql(rows);
-  const perUser = { concurrencyPerUser: MAX_RUNNING, attemptMs: 8000 };
-  const limits = { concurrency: 50, concurrencyPerProvider: 20, ...perUser };
-  const claim = (found = 12) => {
-    const choose = createChoice(createProviders());
-    return claimDue(senders.opened, 'push', found, (due) =>
-      choose({ due, running: [], limits, isFull: false, now: performance.now() }),
-    );
-  };
-  const results = await Promise.all(Array.from({ length: SENDERS }, () => claim()));
-
-  expect(Math.max(...results.map((claims) => claims.length))).toBe(MAX_RUNNING);
-  const claimed = results.flat().map(({ notificationId }) => notificationId);
-  expect(new Set(claimed).size).toBe(claimed.length);
-  // The messages of a sender that stopped are claimed again when its leases expire.
-  await senders.database.sql(`update delivery set due_at = now() + interval '1 h' where state = 'pending'`);
-  expect(await claim(100)).toEqual([]);
-  await senders.database.sql(`update delivery set due_at = now() - interval '1 s' where state = 'sending'`);
-  expect(await claim(100)).toMatchObject(Array(MAX_RUNNING).fill({ claims: 2 }));
-  await senders.close();
 });

@@ -159,20 +159,13 @@ describeInChromium('hooks', (openPage) => {
     await eventually(() => expect(app.streams.open).toBe(1));
   });
 
-  test('render as loading on a server, without a request, and hydrate without a difference', async () => {
-    await openApp('frank');
-    const html = await call('page.hydrate');
-    expect(html).toBe('<p id="list">loading<!-- --> <!-- -->idle<!-- --> <!-- -->-<!-- --> </p>');
-    await expectList('loaded live 0');
-    expect(issues).toEqual([]);
-  });
-
-  test('render what a server has loaded, and hydrate without a difference', async () => {
-    await publish(gateway, 'initial', 'plan_requested', { title: 'Known' });
-    await openApp('initial');
-    expect(await call('page.hydrateLoaded')).toBe(
-      '<p id="list">loaded<!-- --> <!-- -->idle<!-- --> <!-- -->1<!-- --> <!-- -->Known</p>',
-    );
+  test.each([
+    ['hydrate', 'loading<!-- --> <!-- -->idle<!-- --> <!-- -->-<!-- --> '],
+    ['hydrateLoaded', 'loaded<!-- --> <!-- -->idle<!-- --> <!-- -->1<!-- --> <!-- -->Known'],
+  ])('render on a server, without a request, and hydrate without a difference: %s', async (name, html) => {
+    await publish(gateway, name, 'plan_requested', { title: 'Known' });
+    await openApp(name);
+    expect(await call(`page.${name}`)).toBe(`<p id="list">${html}</p>`);
     await expectList('loaded live 1 Known');
     expect(issues).toEqual([]);
   });

@@ -253,11 +253,6 @@ const abuse: [what: string, query: string, message: RegExp][] = [
     `{ workspaces(filter: { statuses: ${'['.repeat(60_000)}`,
     /nested brackets: 60003, maximum 100/,
   ],
-  [
-    'declares a thousand unused variables',
-    `query (${repeat(1000, (i) => `$v${i}: Int`)}) { __typename }`,
-    /never used/,
-  ],
 ];
 
 /** Sends a document of alice, and measures its duration and the number of its statements. */
