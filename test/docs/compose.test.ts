@@ -6,7 +6,8 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { ConfigError, readConfig, settingNames } from '../../src/config.ts';
 import { filledExample, readRepositoryFile, readSettings } from '../support/documentation.ts';
 
-const Service = z.strictObject({
+/** What the tests read of a service. */
+const Service = z.object({
   build: z.literal('.').optional(),
   image: z.string(),
   command: z.array(z.string()).optional(),
@@ -15,23 +16,16 @@ const Service = z.strictObject({
   depends_on: z
     .record(
       z.string(),
-      z.strictObject({ condition: z.enum(['service_healthy', 'service_completed_successfully']) }),
+      z.object({ condition: z.enum(['service_healthy', 'service_completed_successfully']) }),
     )
     .default({}),
-  healthcheck: z.looseObject({ disable: z.boolean().optional() }).optional(),
-  configs: z.array(z.strictObject({ source: z.string(), target: z.string() })).default([]),
-  volumes: z.array(z.string()).default([]),
-  ports: z.array(z.string()).default([]),
+  healthcheck: z.object({ disable: z.boolean().optional() }).optional(),
   restart: z.enum(['unless-stopped', 'no']),
   stop_grace_period: z.string().optional(),
-  read_only: z.boolean().optional(),
-  cap_drop: z.array(z.string()).optional(),
-  security_opt: z.array(z.string()).optional(),
 });
 const Compose = z.object({
   services: z.record(z.string(), Service),
-  configs: z.record(z.string(), z.strictObject({ file: z.string() })),
-  volumes: z.record(z.string(), z.null()),
+  configs: z.record(z.string(), z.object({ file: z.string() })),
 });
 
 /** Time that a process needs to disconnect after requests have finished. */
