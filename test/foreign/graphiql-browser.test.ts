@@ -53,17 +53,6 @@ describeInChromium('GraphiQL', (open) => {
     });
     afterAll(() => gateway.close());
 
-    test("shows the documentation with the schema's descriptions", async () => {
-      await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
-      const docs = page.locator('.graphiql-doc-explorer');
-      await docs.getByRole('link', { name: 'Query', exact: true }).click();
-      await docs.getByText("Returns the caller's workspaces in all projects, newest first.").waitFor();
-      await docs.getByRole('link', { name: 'workspaces', exact: true }).click();
-      await docs
-        .getByText('The number of records to return from the start of the list, 1 to 100. Defaults to 50.')
-        .waitFor();
-    });
-
     test('runs a query with the token from the header editor, and never stores the token', async () => {
       await publish(gateway, 'alice', 'task_failed', { title: 'The build broke' });
       const token = await member('alice');
