@@ -85,6 +85,8 @@ test.each<[what: string, disturb: () => Promise<unknown>]>([
 
   for (const inbox of inboxes) await inbox.expectToConverge(writer.database);
   for (const inbox of inboxes) inbox.unsubscribe();
+  const stored = await writer.database.sql('select from notification where user_id = $1', [user]);
+  expect(stored.length).toBeGreaterThan(20);
 });
 
 test('clients can subscribe as soon as the database is reachable again', async () => {
