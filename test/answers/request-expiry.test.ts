@@ -2,22 +2,18 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../src/database/database.ts';
-import { createHub } from '../../src/live/hub.ts';
-import type { AnswerContent } from '../../src/notifications/answers/answer.ts';
-import { answerNotification } from '../../src/notifications/answers/answer-notification.ts';
-import { awaitRequest } from '../../src/notifications/answers/await-request.ts';
 import { sweepRequests } from '../../src/notifications/answers/sweep.ts';
 import type { NotificationDependencies } from '../../src/notifications/change-notifications.ts';
-import { dismissNotification } from '../../src/notifications/dismiss-notification.ts';
-import { findNotification } from '../../src/notifications/notifications.ts';
-import { resolveNotifications } from '../../src/notifications/resolve-notifications.ts';
 import { deleteUser } from '../../src/users/delete-user.ts';
 import { openTestDatabase, type TestDatabase, waitingSessions } from '../support/database.ts';
 import { dependenciesOf, publishPlans } from '../support/drafts.ts';
 import { eventually } from '../support/eventually.ts';
 import { listEvents, makeExpired } from '../support/requests.ts';
 
-/* No gateway runs, so that nothing but the called function can store an expiry. */
+/*
+ * Sweeps without a gateway, whose own would interfere. That every change stores an expiry that is due is a property in
+ * lifecycle.test.ts and property.long.test.ts.
+ */
 
 const USER = 'alice';
 
@@ -32,82 +28,14 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-const reject: AnswerContent = { plan: { decision: 'reject', feedback: null } };
-
 /** Publishes a plan that expires in ten minutes. */
-async function publishPlan(onExpiry: AnswerContent | null, taskId?: string, userId = USER): Promise<string> {
-  const given = { expiresInSeconds: 600, onExpiry, ...(taskId !== undefined && { taskId }) };
-  const [id = expect.unreachable()] = await publishPlans(dependencies, userId, given);
+async function publishPlan(userId: string): Promise<string> {
+  const [id = expect.unreachable()] = await publishPlans(dependencies, userId, { expiresInSeconds: 600 });
   return id;
 }
 
-const approve = (id: string) =>
-  answerNotification(
-    dependencies,
-    USER,
-    { id, answerId: randomUUID(), given: { plan: { decision: 'approve', feedback: null } }, via: 'rest' },
-    [],
-  );
-const viewer = {
-  userId: 'platform',
-  caller: 'platform',
-  scopes: new Set<never>(),
-  isMember: false,
-  expiresAt: 0,
-  signedBy: '',
-};
-const wait = (id: string) =>
-  awaitRequest(
-    { ...dependencies, viewer, hub: createHub(10), onLeave: () => undefined },
-    { userId: USER, id },
-    0,
-    () => undefined,
-  );
-
-/** What can store an expiry. */
-const operations: [string, (id: string, taskId: string) => Promise<unknown>][] = [
-  ['the sweep', () => sweepRequests(dependencies)],
-  ['an answer', (id) => approve(id)],
-  ['a wait', (id) => wait(id)],
-  ['publishing a successor', (_id, taskId) => publishPlan(null, taskId)],
-  [
-    'resolving the task',
-    (_id, taskId) => resolveNotifications(dependencies, USER, { taskId }, 'task_deleted'),
-  ],
-  ['resolving by ID', (id) => resolveNotifications(dependencies, USER, { ids: [id] }, 'resumed')],
-];
-
-test.each(operations)(
-  'an expiry that is due is stored by %s, with or without a default',
-  async (_what, store) => {
-    for (const [onExpiry, expected] of [
-      [null, { status: 'dismissed', requestState: 'expired', resolution: 'expired', answer: null }],
-      [
-        reject,
-        {
-          status: 'resolved',
-          requestState: 'answered',
-          resolution: 'answered',
-          answer: { ...reject, answerId: null, by: null, via: 'default' },
-        },
-      ],
-    ] as const) {
-      const taskId = randomUUID();
-      const id = await publishPlan(onExpiry, taskId);
-      if (expected.status === 'dismissed') await dismissNotification(dependencies, USER, id);
-      await makeExpired(database, USER, id);
-      const before = (await listEvents(database, USER)).length;
-
-      await store(id, taskId);
-
-      expect((await listEvents(database, USER)).slice(before)).toEqual([`${expected.requestState} ${id}`]);
-      expect(await findNotification(opened, USER, id)).toMatchObject(expected);
-    }
-  },
-);
-
 test('concurrent sweeps store each expiry once', async () => {
-  const ids = await Promise.all(Array.from({ length: 12 }, () => publishPlan(null)));
+  const ids = await Promise.all(Array.from({ length: 12 }, () => publishPlan(USER)));
   for (const id of ids) await makeExpired(database, USER, id);
   const before = await listEvents(database, USER);
 
@@ -122,8 +50,7 @@ test.each([
   ['with a channel', { SMTP_URL: 'smtp://127.0.0.1:2525', SMTP_FROM: 'gateway@example.com' }],
 ])('the sweep stores nothing of a user who is deleted meanwhile, %s', async (_what, settings) => {
   const [first, deleted] = [`first-${randomUUID()}`, `deleted-${randomUUID()}`];
-  for (const user of [first, deleted])
-    await makeExpired(database, user, await publishPlan(null, 'task', user));
+  for (const user of [first, deleted]) await makeExpired(database, user, await publishPlan(user));
   await database.sql(
     `update notification set expires_at = expires_at - interval '1 hour' where user_id = $1`,
     [first],

@@ -125,18 +125,6 @@ describe('the last check', () => {
     await eventually(async () => expect(await stored(userId, id)).toEqual([`chat cancelled ${reason}`]));
     expect(sentTo(userId)).toEqual([]);
   });
-
-  test('sends to an address that was updated meanwhile', async () => {
-    await putMember('moved', 'U-old');
-    providers.chat.answer('no reply');
-    const { id } = await publish(gateway, 'moved');
-    await expectDelivery('moved', id, lost);
-    await putMember('moved');
-    await repeatNow('moved');
-
-    await expectDelivery('moved', id, { ...delivered, attempts: 2 });
-    expect(sentTo('moved')).toHaveLength(1);
-  });
 });
 
 test('a notification that is settled while it is sent is marked as settled afterwards', async () => {

@@ -5,13 +5,13 @@ import {
   type EmailTopic,
   toUnsubscribeUrl,
 } from '../../src/delivery/email/unsubscribe-token.ts';
-import { listStored, putContact } from '../support/delivery.ts';
-import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { startMailServer } from '../support/mail-server.ts';
 import { deleteUser, publish } from '../support/records.ts';
 
-/* outbox.test.ts tests that a press of the link cancels the emails that wait. */
+/*
+ * outbox.test.ts tests that a press of the link cancels the emails that wait, and docs/delivery-page.test.ts that it stops
+ * further ones.
+ */
 
 const createKey = () => randomBytes(32);
 const keysOf = (...keys: readonly Buffer[]): ReadonlyMap<string, KeyObject> =>
@@ -166,27 +166,4 @@ describe('the links', () => {
     expect(metrics).toContain('route="/unsubscribe/{token}"');
     expect(metrics).not.toContain(token);
   });
-});
-
-test('the link in the header of a mail stops further mail of the kind', async () => {
-  const server = await startMailServer();
-  const gateway = await startTestGateway({
-    SMTP_URL: `smtp://127.0.0.1:${server.port}`,
-    SMTP_FROM: 'Workspaces <no-reply@example.com>',
-    DELIVERY_EMAIL_DELAY_SECONDS: '0',
-    PUBLIC_URL: 'https://gateway.example.com',
-  });
-  await putContact(gateway, 'alice', { email: 'alice@example.org' });
-  await publish(gateway, 'alice', 'task_failed', { title: 'The first' });
-  const mail = await eventually(() => server.mails[0] ?? expect.unreachable('No mail arrived yet.'));
-  const [, path] = /^List-Unsubscribe:\s+<https:\/\/gateway\.example\.com(\/\S+)>/m.exec(mail.source) ?? [];
-
-  expect((await fetch(`${gateway.address}${path}`, { method: 'POST' })).status).toBe(200);
-  const second = await publish(gateway, 'alice', 'task_failed');
-  await publish(gateway, 'alice', 'plan_requested', { title: 'Another kind' });
-  const subjects = () => server.mails.map(({ parsed }) => parsed.subject);
-  await eventually(() => expect(subjects()).toEqual(['The first', 'Another kind']));
-  expect(await listStored(gateway.database, 'alice', second.id)).toEqual([]);
-  await gateway.close();
-  await server.close();
 });
