@@ -1,14 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { z } from 'zod';
+import { type ChatAnswer, type ChatApi, startChatApi } from '../support/chat-api.ts';
 import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, useGateway } from '../support/gateway.ts';
 import { type Process, startProcess } from '../support/process.ts';
 import { publish, resolve } from '../support/records.ts';
-import { startServer } from '../support/servers.ts';
 
 /*
  * Three senders of one database, of which any may be killed at any step of an attempt: before the provider has the
@@ -27,23 +24,41 @@ const fates = [
 ] as const;
 type Fate = (typeof fates)[number];
 
+const answers: Readonly<Record<Fate, ChatAnswer>> = {
+  ok: 'ok',
+  unavailable: { error: 'internal_error' },
+  message_rejected: { error: 'msg_too_long' },
+  no_reply: 'no reply',
+  killed_before: { status: 500, body: '' },
+  killed_after_receipt: 'no reply',
+  killed_after_reply: 'ok',
+};
+
 /** Fates after which the sender does not know that the message was accepted. */
 const isLossy = (fate: Fate) => fate === 'no_reply' || fate.startsWith('killed_after');
 
 const SENDERS = ['sender-1', 'sender-2', 'sender-3'];
 const USERS = ['alice', 'bob'];
 
-const chat = { CHAT_TOKEN: 'token', CHAT_API_URL: 'http://127.0.0.1:1' };
-
-const gateway = useGateway({ ...chat, DELIVERY: 'false' });
-let provider: Awaited<ReturnType<typeof startKillingProvider>>;
+const queueing = { CHAT_TOKEN: 'chat-token', CHAT_API_URL: 'http://127.0.0.1:1', DELIVERY: 'false' };
+const gateway = useGateway(queueing);
+let chat: ChatApi;
+/** The calls to post a message, and whether the member has it. */
+const posts: { title: string; fate: Fate; isAccepted: boolean }[] = [];
+/** The fates of the next posts. Later ones are accepted. */
+const nextFates: Fate[] = [];
 let settings: Record<string, string>;
 const running = new Map<string, Process>();
 const dying: Promise<unknown>[] = [];
 
 beforeAll(async () => {
-  provider = await startKillingProvider();
-  settings = { ...settingsFor(gateway.database), ...chat, LOG_LEVEL: 'error' };
+  chat = await startChatApi();
+  chat.grant('im:history', 'im:write');
+  chat.setAnswer(({ path, method, parameters }) => {
+    const [, sender = ''] = path.split('/');
+    return method === 'chat.postMessage' ? post(sender, parameters.text ?? '') : 'ok';
+  });
+  settings = { ...settingsFor(gateway.database), CHAT_TOKEN: chat.token, LOG_LEVEL: 'error' };
   const { sql } = gateway.database;
   await sql(
     'create table claim_log (id bigserial, user_id text, notification_id text, step text, status text, was text)',
@@ -62,11 +77,22 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(Array.from(running.values(), (sender) => sender.stop()));
   await Promise.all(dying);
-  await provider.close();
+  await chat.close();
 });
 
 function start(name: string): void {
-  running.set(name, startProcess('src/worker.ts', { ...settings, CHAT_API_URL: provider.addressFor(name) }));
+  running.set(name, startProcess('src/worker.ts', { ...settings, CHAT_API_URL: `${chat.url}/${name}` }));
+}
+
+/** Decides the fate of a post. */
+function post(sender: string, text: string): ChatAnswer {
+  const fate = nextFates.shift() ?? 'ok';
+  const isAccepted = fate === 'ok' || isLossy(fate);
+  posts.push({ title: /task-\d+/.exec(text)?.[0] ?? '', fate, isAccepted });
+  if (fate === 'killed_before' || fate === 'killed_after_receipt') kill(sender);
+  // After the reply is written.
+  if (fate === 'killed_after_reply') setImmediate(() => kill(sender));
+  return answers[fate];
 }
 
 /**
@@ -116,7 +142,7 @@ test('delivers every wanted message, none settled before its claim, and repeats 
 }, 90_000);
 
 async function check(steps: readonly Step[], chosenFates: readonly (typeof fates)[number][]): Promise<void> {
-  provider.decide(...chosenFates);
+  nextFates.push(...chosenFates);
   const notifications: { user: string; id: string; taskId: string }[] = [];
   for (const { kind, user, task, pick } of steps) {
     const chosen = notifications[pick % notifications.length];
@@ -157,9 +183,9 @@ async function expectSound(): Promise<void> {
   );
   expect(rows.length).toBeGreaterThan(0);
   for (const row of rows) {
-    const posts = provider.posts.filter(({ title }) => title === row.title);
-    const accepted = posts.filter(({ isAccepted }) => isAccepted).length;
-    const context = JSON.stringify({ row, posts });
+    const own = posts.filter(({ title }) => title === row.title);
+    const accepted = own.filter(({ isAccepted }) => isAccepted).length;
+    const context = JSON.stringify({ row, own });
     // A row is written for every notification that was published as active.
     if (row.status === 'active') {
       expect(['delivered', 'failed'], context).toContain(row.state);
@@ -169,87 +195,13 @@ async function expectSound(): Promise<void> {
     if (row.state === 'cancelled') expect(row.status, context).not.toBe('active');
     // The user never has a message of which the gateway says that it was not sent.
     if (row.state === 'cancelled' && !row.may_be_delivered) expect(accepted, context).toBe(0);
-    expect(posts.length, context).toBeLessThanOrEqual(Number(row.claims_while_active));
-    const causes = posts.filter(({ fate }) => isLossy(fate)).length + Number(row.lost_leases);
+    expect(own.length, context).toBeLessThanOrEqual(Number(row.claims_while_active));
+    const causes = own.filter(({ fate }) => isLossy(fate)).length + Number(row.lost_leases);
     expect(accepted, context).toBeLessThanOrEqual(1 + causes);
     if (accepted > 1) expect(Number(row.attempts), context).toBeGreaterThan(1);
     if (row.state === 'delivered' && row.status !== 'active') {
-      expect([...provider.updates], context).toContain(String(row.receipt).split(' ').at(-1));
+      const message = chat.messages.find(({ channel, ts }) => row.receipt === `${channel} ${ts}`);
+      expect(message?.updates.length, context).toBeGreaterThan(0);
     }
   }
-}
-
-/** A call to post a message. `isAccepted` is whether the member has it. */
-type Post = { title: string; fate: Fate; isAccepted: boolean };
-
-const Call = z.object({
-  text: z.string().optional(),
-  ts: z.string().optional(),
-  metadata: z.object({}).loose().optional(),
-});
-
-/** Starts a chat API with a history, which decides the fate of each post and knows which sender called. */
-async function startKillingProvider() {
-  const posts: Post[] = [];
-  const updates = new Set<string>();
-  const history: { ts: string; metadata: object | undefined }[] = [];
-  const queue: Fate[] = [];
-
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [, sender = '', method] = request.url?.split('/') ?? [];
-    const body = await text(request);
-    const reply = (body: object) => {
-      response.setHeader('Content-Type', 'application/json');
-      return new Promise<void>((resolve) => response.end(JSON.stringify(body), resolve));
-    };
-    if (method === 'conversations.open') return reply({ ok: true, channel: { id: 'D1' } });
-    if (method === 'conversations.history') return reply({ ok: true, messages: history });
-    const call = Call.parse(JSON.parse(body));
-    if (method === 'chat.update') {
-      updates.add(call.ts ?? '');
-      return reply({ ok: true });
-    }
-    const fate = queue.shift() ?? 'ok';
-    const isAccepted = fate === 'ok' || isLossy(fate);
-    const title = /task-\d+/.exec(call.text ?? '')?.[0] ?? '';
-    posts.push({ title, fate, isAccepted });
-    const ts = `1700000000.${String(posts.length).padStart(6, '0')}`;
-    if (isAccepted) history.push({ ts, metadata: call.metadata });
-    const accepted = { ok: true, channel: 'D1', ts };
-    switch (fate) {
-      case 'ok':
-        return reply(accepted);
-      case 'unavailable':
-        return reply({ ok: false, error: 'internal_error' });
-      case 'message_rejected':
-        return reply({ ok: false, error: 'msg_too_long' });
-      case 'no_reply':
-        response.destroy();
-        return;
-      case 'killed_before':
-      case 'killed_after_receipt':
-        kill(sender);
-        response.destroy();
-        return;
-      case 'killed_after_reply':
-        await reply(accepted);
-        kill(sender);
-    }
-  }
-
-  const server = createServer((request, response) => {
-    // A killed sender breaks its connection while the request is read.
-    serve(request, response).catch(() => response.destroy());
-  });
-  const { url, close } = await startServer(server);
-  return {
-    posts,
-    /** The receipts of the messages that were updated. */
-    updates,
-    /** Decides the fate of the next posts. Later ones are accepted. */
-    decide: (...fates: readonly Fate[]) => void queue.push(...fates),
-    /** The URL of the API for a sender of this name. */
-    addressFor: (sender: string) => `${url}/${sender}`,
-    close,
-  };
 }

@@ -20,6 +20,7 @@ const Parameters = z.looseObject({
 
 /** A call that the chat API received, of a method such as `chat.postMessage`. */
 type ChatCall = {
+  path: string;
   method: string;
   headers: IncomingMessage['headers'];
   parameters: z.output<typeof Parameters>;
@@ -146,13 +147,14 @@ export async function startChatApi(port = 0) {
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const method = request.url?.split('/').at(-1) ?? '';
+    const path = request.url ?? '';
+    const method = path.split('/').at(-1) ?? '';
     const body = await text(request);
     const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded');
     const parameters = Parameters.parse(
       isForm ? Object.fromEntries(new URLSearchParams(body)) : JSON.parse(body),
     );
-    const call = { method, headers: request.headers, parameters };
+    const call = { path, method, headers: request.headers, parameters };
     calls.push(call);
     for (const notify of waiting.splice(0)) notify(call);
     await held;
