@@ -1,12 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { isShownId, SEPARATOR } from '../../src/delivery/shown-deliveries.ts';
-import {
-  addTargets,
-  listDeliveries,
-  putContact,
-  registerPush,
-  unreachableProviders,
-} from '../support/delivery.ts';
+import { addTargets, putContact, registerPush, unreachableProviders } from '../support/delivery.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
 import { type Scrape, scrape } from '../support/metrics.ts';
 import { publish } from '../support/records.ts';
@@ -49,39 +42,6 @@ test('the user and a dashboard read the deliveries of a notification', async () 
   const { data } = await as(platform).graphql(query, { id });
   expect(data.user.deliveries).toEqual(deliveries.map(({ channel, state }) => ({ channel, state })));
   expect(await as('mallory').deliveries({ notificationId: id })).toEqual([]);
-});
-
-const at = '2026-05-04T10:00:00.000Z';
-test.each([
-  ['pending', `state = 'pending'`, { state: 'PENDING', nextAttemptAt: expect.any(String) }],
-  ['sending', `state = 'sending'`, { state: 'SENDING' }],
-  ['delivered', `state = 'delivered', delivered_at = '${at}'`, { state: 'DELIVERED', deliveredAt: at }],
-  ['waiting for its update', `state = 'pending', step = 'update'`, { state: 'DELIVERED' }],
-  [
-    'failed',
-    `state = 'failed', reason = 'recipient_rejected', provider_code = '550 5.1.1'`,
-    { state: 'FAILED', reason: 'RECIPIENT_REJECTED', providerCode: '550 5.1.1' },
-  ],
-  ['cancelled', `state = 'cancelled', reason = 'settled'`, { state: 'CANCELLED', reason: 'SETTLED' }],
-])('shows a delivery that is %s', async (name, columns, shown) => {
-  const userId = `shown-${name.replaceAll(' ', '-')}`;
-  await putContact(gateway, userId, { chatMemberId: `U-${userId}` });
-  const { id } = await publish(gateway, userId);
-  await update(userId, 'chat', columns);
-
-  expect(await listDeliveries(gateway, userId, id)).toMatchObject([{ nextAttemptAt: null, ...shown }]);
-});
-
-const join = (...parts: string[]) => parts.join(SEPARATOR);
-test.each([
-  ['n-1', true],
-  [join('n-1', 'push', 'subscription'), true],
-  ['', false],
-  [join('n'.repeat(256), 'email', ''), false],
-  [join('n-1', 'fax', ''), false],
-  [join('n-1', 'push', 'subscription', 'more'), false],
-])('whether a cursor may have the ID %j of a delivery: %s', (text, isValid) => {
-  expect(isShownId(text)).toBe(isValid);
 });
 
 describe('of all deliveries', () => {

@@ -69,16 +69,6 @@ describe('the delay until the next attempt', () => {
   ])('%s', (_when, left, minimumSeconds, delay) => {
     expect(computeRetryDelay({ ...later, minimumSeconds, expiresAt: NOW + left }, () => 1)).toBe(delay);
   });
-
-  test('limits the attempts within 24 hours to fewer than 60', () => {
-    let now = NOW;
-    let attempts = 0;
-    for (let delay: number | undefined = 0; delay !== undefined; now += delay ?? 0) {
-      attempts += 1;
-      delay = computeRetryDelay({ ...later, attempts, now }, () => 0);
-    }
-    expect(attempts).toBeLessThan(60);
-  });
 });
 
 describe('the result', () => {

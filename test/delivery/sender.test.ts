@@ -101,30 +101,28 @@ test("a notification is delivered over every channel, to all of the user's brows
   }
 });
 
-describe('the last check', () => {
-  test.each([
-    ['a settled notification', `update notification set status = 'dismissed'`, 'settled'],
-    ['a deleted notification', `delete from notification`, 'settled'],
-    ['a removed contact', `delete from contact`, 'target_removed'],
-    ['a suspended member', `update contact set chat_suspended_at = now()`, 'target_removed'],
-    ['a disabled channel', `update notification_preference set chat_dm_enabled = false`, 'channel_disabled'],
-  ])('cancels a delivery of %s, and does not send it', async (name, change, reason) => {
-    const userId = name.replaceAll(' ', '-');
-    await gateway.as(userId).updatePreferences({ preferences: [{ chatDmEnabled: true }] });
-    // Without a contact, nothing is queued.
-    const { id } = await publish(gateway, userId);
-    await putMember(userId);
-    await gateway.database.sql(`${change} where user_id = $1`, [userId]);
-    await gateway.database.sql(
-      `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at, updated_at)
+test.each([
+  ['a settled notification', `update notification set status = 'dismissed'`, 'settled'],
+  ['a deleted notification', `delete from notification`, 'settled'],
+  ['a removed contact', `delete from contact`, 'target_removed'],
+  ['a suspended member', `update contact set chat_suspended_at = now()`, 'target_removed'],
+  ['a disabled channel', `update notification_preference set chat_dm_enabled = false`, 'channel_disabled'],
+])('the last check cancels a delivery of %s, and does not send it', async (name, change, reason) => {
+  const userId = name.replaceAll(' ', '-');
+  await gateway.as(userId).updatePreferences({ preferences: [{ chatDmEnabled: true }] });
+  // Without a contact, nothing is queued.
+  const { id } = await publish(gateway, userId);
+  await putMember(userId);
+  await gateway.database.sql(`${change} where user_id = $1`, [userId]);
+  await gateway.database.sql(
+    `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at, updated_at)
        values ($1, $2, 'chat', '', 'chat', 'pending', now(), now() + interval '1 h', now(), now())`,
-      [userId, id],
-    );
+    [userId, id],
+  );
 
-    // The API lists no deliveries of a deleted notification.
-    await eventually(async () => expect(await stored(userId, id)).toEqual([`chat cancelled ${reason}`]));
-    expect(sentTo(userId)).toEqual([]);
-  });
+  // The API lists no deliveries of a deleted notification.
+  await eventually(async () => expect(await stored(userId, id)).toEqual([`chat cancelled ${reason}`]));
+  expect(sentTo(userId)).toEqual([]);
 });
 
 test('a notification that is settled while it is sent is marked as settled afterwards', async () => {
@@ -171,32 +169,20 @@ describe('marking a message as settled', () => {
   });
 });
 
-describe('a message that may be accepted later', () => {
-  test('is retried and keeps the reason of the retry', async () => {
-    const id = await publishToMember('repeated', 'no reply', { ...lost, deliveredAt: null });
-    const [pending] = await listDeliveries(gateway, 'repeated', id);
-    expect(Date.parse(pending?.nextAttemptAt ?? '')).toBeGreaterThan(Date.now());
-    await repeatNow('repeated');
+test('a message that may be accepted later is retried, and keeps the reason of the retry', async () => {
+  const id = await publishToMember('repeated', 'no reply', { ...lost, deliveredAt: null });
+  const [pending] = await listDeliveries(gateway, 'repeated', id);
+  expect(Date.parse(pending?.nextAttemptAt ?? '')).toBeGreaterThan(Date.now());
+  await repeatNow('repeated');
 
-    await expectDelivery('repeated', id, {
-      ...delivered,
-      attempts: 2,
-      reason: 'REPLY_LOST',
-      nextAttemptAt: null,
-      deliveredAt: expect.any(String),
-    });
-    expect(sentTo('repeated')).toHaveLength(2);
+  await expectDelivery('repeated', id, {
+    ...delivered,
+    attempts: 2,
+    reason: 'REPLY_LOST',
+    nextAttemptAt: null,
+    deliveredAt: expect.any(String),
   });
-
-  test('is not sent before Retry-After', async () => {
-    await registerPush(gateway, 'later', endpointOf('later'));
-    providers.pushReplies.push({ status: 429, headers: { 'Retry-After': '3000' } });
-    const { id } = await publish(gateway, 'later');
-
-    const limited = { state: 'PENDING', reason: 'RATE_LIMITED', providerCode: '429' };
-    const { nextAttemptAt, updatedAt } = await expectDelivery('later', id, limited);
-    expect(Date.parse(nextAttemptAt ?? '') - Date.parse(updatedAt)).toBeGreaterThanOrEqual(3_000_000);
-  });
+  expect(sentTo('repeated')).toHaveLength(2);
 });
 
 describe('a message that is refused', () => {
