@@ -18,7 +18,6 @@ const encryptionKey = randomBytes(32);
 const ENCRYPTION_KEYS = `k1:${encryptionKey.toString('base64')}`;
 const gateway = useGateway({
   ...unreachableProviders,
-  PUSH_ALLOWED_HOSTS: 'localhost:8443',
   ENCRYPTION_KEYS,
   DELIVERY: 'false',
   LOG_LEVEL: 'trace',
@@ -53,22 +52,6 @@ test('a contact that was never put is empty, and an address that is omitted or n
   expect(await put('bob', { email })).toMatchObject({ email: 'b***@example.com', chatMemberId: null });
   expect(await put('bob', { email: null, chatMemberId })).toMatchObject({ email: null });
   expect(await put('bob', {})).toEqual(nothing);
-});
-
-test('a suspension is shown, and ends when an address is put again', async () => {
-  const contact = { email: 'carol@example.com', chatMemberId: 'U012AB3CD' };
-  await put('carol', contact);
-  await gateway.database.sql(
-    `update contact set email_suspended_at = '2026-05-04T10:00:00Z', chat_suspended_at = '2026-05-04T11:00:00Z' where user_id = 'carol'`,
-  );
-
-  expect(await as('carol').contact()).toMatchObject({
-    emailSuspendedAt: '2026-05-04T10:00:00.000Z',
-    chatSuspendedAt: '2026-05-04T11:00:00.000Z',
-  });
-  const active = { emailSuspendedAt: null, chatSuspendedAt: null };
-  expect(await put('carol', contact)).toMatchObject(active);
-  expect(await as('carol').contact()).toMatchObject(active);
 });
 
 const EMAIL_MESSAGE = 'must be an email address of at most 254 ASCII characters';
@@ -339,12 +322,6 @@ describe('rules', () => {
     expect(await list('strict')).toEqual([]);
   });
 
-  test('an endpoint whose host and port are in PUSH_ALLOWED_HOSTS need not use port 443 or a public address', async () => {
-    const { host } = await as('allowed').registerPush(subscriptionAt('https://localhost:8443/x'));
-
-    expect(host).toBe('localhost:8443');
-  });
-
   test('no log line contains an endpoint or a key', async () => {
     await as('logged').registerPush(good);
     const lines = gateway.logLines().join('\n');
@@ -355,13 +332,9 @@ describe('rules', () => {
   });
 });
 
-test('pushPublicKey is the applicationServerKey of the private key', async () => {
-  expect(await as('reader').pushPublicKey()).toBe(
-    'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
-  );
-});
-
-test('without push, the key is null, nothing can be registered, and what is stored can be removed', async () => {
+test('pushPublicKey is the applicationServerKey; without push, it is null, nothing can be registered, and what is stored can be removed', async () => {
+  const publicKey = 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8';
+  expect(await as('earlier').pushPublicKey()).toBe(publicKey);
   const stored = await register('earlier', 'earlier');
   const other = await startTestGateway({ ENCRYPTION_KEYS }, gateway.database);
   const user = other.as('earlier');
