@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { AnyValidateFunction } from 'ajv/dist/types/index.js';
 import formats from 'ajv-formats';
 
 /* The committed OpenAPI document, against which every reply of every REST test is checked. */
@@ -39,18 +40,17 @@ const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, 
 formats.default(ajv);
 // To a JSON Schema validator, OpenAPI's own keywords are an additional vocabulary.
 ajv.addVocabulary(['discriminator', ...Object.keys(openApi)]).addSchema(openApi, 'openapi', undefined, false);
-const compiled = new Map<string, ValidateFunction>();
 
 /** Returns the validator of the schema at a position of the document. */
-export function getValidator(...place: readonly string[]): ValidateFunction {
+export function getValidator(...place: readonly string[]): AnyValidateFunction {
   const pointer = place.map((step) => `/${encodeURIComponent(step.replaceAll('/', '~1'))}`).join('');
-  const validate = compiled.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` });
-  compiled.set(pointer, validate);
+  const validate = ajv.getSchema(`openapi#${pointer}`);
+  if (validate === undefined) throw new Error(`The document has no ${pointer}.`);
   return validate;
 }
 
 /** Returns the validator of an operation's response body. */
-export function getBodyValidator(path: string, method: string, status: number): ValidateFunction {
+export function getBodyValidator(path: string, method: string, status: number): AnyValidateFunction {
   const name = componentOf(openApi.paths[path]?.[method]?.responses[status]);
   const place = name ? ['components', 'responses', name] : ['paths', path, method, 'responses', `${status}`];
   return getValidator(...place, 'content', 'application/json', 'schema');

@@ -1,4 +1,4 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
 /*
@@ -201,7 +201,6 @@ const CONDITIONAL = /^GET (\/user\/(notifications|requests)|(\/user)?\/workspace
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, allowUnionTypes: true });
 formats.default(ajv);
-const compiled = new Map<object, ValidateFunction>();
 
 /** Throws unless the specification allows this reply to this request. */
 export function checkAgainstSpecification(
@@ -225,8 +224,8 @@ export function checkAgainstSpecification(
   if (reply.status === 429 && !/^[1-9]\d*$/.test(reply.headers.get('retry-after') ?? '')) {
     throw new Error(`A 429 needs Retry-After in whole seconds: ${what}`);
   }
-  const validate = compiled.get(schema) ?? ajv.compile(schema);
-  compiled.set(schema, validate);
+  // Schemas are compiled once.
+  const validate = ajv.compile(schema);
   if (validate(JSON.parse(reply.text))) return;
   const failures = validate.errors ?? [];
   const unknown = new Set(failures.map(({ params }) => params.additionalProperty).filter(Boolean));
