@@ -105,13 +105,6 @@ test('deleting removes the credential, and is idempotent', async () => {
   expect(rows).toEqual([{ ciphertext: null, key_id: null, reauth_reason: null }]);
 });
 
-test('stores exactly one of several concurrently sent credentials, completely', async () => {
-  const pairs = Array.from({ length: 8 }, (_, n) => createPair('at-once', `-${n}-`));
-  await Promise.all(pairs.map((pair) => store('at-once', pair)));
-  const { accessToken, refreshToken } = await credential('at-once');
-  expect(pairs).toContainEqual({ accessToken, refreshToken });
-});
-
 test.each(['TOKEN_EXPIRED', 'TOKEN_REVOKED', 'REFRESH_FAILED'])(
   'reports the reason %s over both APIs until a new credential is stored',
   async (reason) => {

@@ -1,6 +1,5 @@
 import { serverAudits } from 'graphql-http';
 import { describe, expect, test } from 'vitest';
-import { sendParameters } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
@@ -20,17 +19,6 @@ const audits = serverAudits({ url: () => `${gateway.address}/graphql`, fetchFn: 
 
 test.each(audits)('$id of the GraphQL over HTTP audit: $name', async (audit) => {
   expect(await audit.fn()).toMatchObject({ status: 'ok' });
-});
-
-test.each<[message: string, parameters: Record<string, unknown>]>([
-  ['parameters.query is required', {}],
-  ['parameters.query must be a string', { query: [] }],
-  ['parameters.operationName must be a string', { query: '{ __typename }', operationName: 1 }],
-  ['parameters.variables must be an object', { query: '{ __typename }', variables: [] }],
-  ['parameters.extensions must be an object', { query: '{ __typename }', extensions: 'none' }],
-])('reports that %s', async (message, parameters) => {
-  const { errors } = await sendParameters(gateway, parameters, { token: await member('alice') });
-  expect(errors.map((error) => error.message)).toEqual([`Invalid request: ${message}.`]);
 });
 
 const post = (body: string, Accept = '*/*') =>

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
@@ -25,38 +26,16 @@ beforeAll(async () => {
 
 type Call = { path: string; body?: unknown };
 
-/** A valid request of every operation. */
-const calls: Record<string, Call> = {
-  dismissNotification: { path: '/user/notifications/task_failed/dismiss' },
-  answerNotification: {
-    path: '/user/notifications/plan_requested/answer',
-    body: { answer_id: 'answer', plan: { decision: 'approve' } },
-  },
-  notifications: { path: '/user/notifications?limit=1' },
-  notification: { path: '/user/notifications/task_failed' },
-  requests: { path: '/user/requests?limit=1' },
-  notificationCounts: { path: '/user/notification-counts' },
-  dismissNotifications: { path: '/user/notifications/dismiss', body: { ids: ['task_failed'] } },
-  restoreNotification: { path: '/user/notifications/task_failed/restore' },
-  restoreNotifications: { path: '/user/notifications/restore', body: { ids: ['task_failed'] } },
-  updateNotificationPreferences: {
-    path: '/user/notification-preferences',
-    body: { preferences: [{ email_enabled: true, push_enabled: false, chat_dm_enabled: true }] },
-  },
-  patchNotificationPreferences: {
-    path: '/user/notification-preferences',
-    body: { preferences: [{ push_enabled: true }] },
-  },
-  notificationPreferences: { path: '/user/notification-preferences' },
-  storeEditorSubscription: {
-    path: '/editor/auth/subscription',
-    body: { accessToken: 'access', refreshToken: 'refresh' },
-  },
-  editorAuth: { path: '/editor/auth' },
-  deleteEditorAuth: { path: '/editor/auth' },
-  workspaces: { path: '/user/workspaces?limit=1' },
-  allWorkspaces: { path: '/workspaces?limit=1' },
-};
+const examples: Record<string, Record<string, unknown>> = JSON.parse(
+  readFileSync(new URL('../../src/openapi/examples.json', import.meta.url), 'utf8'),
+);
+
+/** A valid request of an operation: its body is an example, and a list is limited to one record. */
+function toCall({ path, operation: { operationId, responses } }: (typeof operations)[number]): Call {
+  const id = operationId === 'answerNotification' ? 'plan_requested' : 'task_failed';
+  const [body] = Object.values(examples[`${operationId}.request`] ?? {});
+  return { path: `${path.replace('{id}', id)}${304 in responses ? '?limit=1' : ''}`, body };
+}
 
 type Send = (method: string, call: Call) => Promise<{ status: number; headers: Headers }>;
 
@@ -119,8 +98,8 @@ test('the document contains exactly the paths and statuses of the contract', () 
 
 const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
 
-describe.each(operations)('$method $path', ({ method, operation }) => {
-  const call = calls[operation.operationId] ?? { path: '' };
+describe.each(operations.map((one) => ({ ...one, call: toCall(one) })))('$method $path', (row) => {
+  const { method, operation, call } = row;
 
   test.each(Object.keys(operation.responses).map(Number))('returns %i as documented', async (status) => {
     const reply = await requestsByStatus[status]?.(method, call);
