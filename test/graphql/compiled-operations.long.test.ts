@@ -90,6 +90,18 @@ test.each<[what: string, query: string, variables?: Record<string, unknown>]>([
     `mutation { one: updateNotificationPreferences(input: { preferences: [] }) { __typename }
        two: dismissNotification(input: { id: "none" }) { notification { __typename } } }`,
   ],
+  [
+    'null for a variable with a default value',
+    'query ($id: ID = "a") { request(userId: $id, notificationId: $id) { __typename } }',
+    { id: null },
+  ],
+  [
+    'a variable inside a list literal',
+    'query ($kind: NotificationKind!) { notifications(filter: { kinds: [$kind] }) { totalCount } }',
+    { kind: 'TASK_FAILED' },
+  ],
+  ['conditions', '{ notifications { totalCount @skip(if: true) nodes @include(if: true) { __typename } } }'],
+  ['introspection', '{ __schema { queryType { name } } }'],
   ['a repeated change', update, { on: false, kind: 'TASK_FAILED' }],
   ['a change with an omitted variable', update, { on: true }],
 ])('repeated requests return the same for %s', async (_what, query, variables) => {
