@@ -6,6 +6,7 @@ import { MockLanguageModelV4 } from 'ai/test';
 import { expect, test, vi } from 'vitest';
 import { awaitOpen, recorded, recordedBody } from '../support/agents.ts';
 import { readBlocks, readPage } from '../support/documentation.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeFolder } from '../support/folder.ts';
 import { useGateway } from '../support/gateway.ts';
 import { captureOutput } from '../support/process.ts';
@@ -155,6 +156,34 @@ test('the script with curl prints the answer to its question', async () => {
   expect(JSON.parse(stdout)).toEqual({ data: { request } });
   const { request: acknowledged } = await gateway.as('curl').notification({ id });
   expect(acknowledged).toMatchObject({ receipt: { outcome: 'ACCEPTED' } });
+});
+
+test('the script with a plan revises it until the user approves', async () => {
+  const child = spawn(process.execPath, ['examples/agent/run-task.ts'], {
+    env: await environment('reviser'),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const script = captureOutput(child, 'run-task.ts');
+  const reviser = gateway.as('reviser');
+  const decide = (number: number, plan: object) =>
+    eventually(async () => {
+      const id = `task-1:plan-${number}`;
+      const result = await reviser.answer({ id, answerId: `answer-${number}`, plan });
+      expect(result.__typename).toBe('AnswerStored');
+    });
+  await decide(1, { decision: 'REQUEST_CHANGES', feedback: 'Keep the session copy for a week' });
+  await decide(2, { decision: 'APPROVE' });
+
+  expect(await script.ended).toMatchObject({
+    status: 0,
+    stdout:
+      'Plan 1: REQUEST_CHANGES: Keep the session copy for a week\nPlan 2: APPROVE\nCarrying out the plan.\n',
+  });
+  const accepted = { status: 'RESOLVED', request: { state: 'ANSWERED', receipt: { outcome: 'ACCEPTED' } } };
+  expect((await reviser.notifications()).nodes).toMatchObject([
+    { ...accepted, payload: { plan: expect.stringContaining('3. Keep the session') } },
+    accepted,
+  ]);
 });
 
 const usage = {

@@ -1,7 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { execPath } from 'node:process';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { refused } from '../support/as.ts';
 import { eventually } from '../support/eventually.ts';
@@ -10,7 +6,7 @@ import { dismiss } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { deleteUser, publish, resolve } from '../support/records.ts';
 import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
-import { platform, signTaskToken, signToken } from '../support/tokens.ts';
+import { platform, signToken } from '../support/tokens.ts';
 
 /** A wait that no test lets end by time. */
 const LONG = 55;
@@ -235,40 +231,4 @@ describe('a wait', () => {
     expect(await countWaiting(busy)).toBe(0);
     await busy.close();
   });
-});
-
-test('the example of an agent publishes a plan, gets "request changes", publishes again, and gets "approve"', async () => {
-  const agent = spawn(execPath, ['examples/agent/run-task.ts'], {
-    env: {
-      GATEWAY_URL: gateway.address,
-      TASK_TOKEN: await signTaskToken('alice', 'task/1'),
-      USER_ID: 'alice',
-      TASK_ID: 'task/1',
-      PROJECT_ID: 'web-shop',
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const output = text(agent.stdout);
-  const exited = once(agent, 'exit');
-
-  const decide = async (number: number, plan: object) => {
-    const id = `task%2F1:plan-${number}`;
-    return eventually(async () => {
-      const result = await gateway.as('alice').answer({ id, answerId: `answer-${number}`, plan });
-      expect(result.__typename).toBe('AnswerStored');
-    });
-  };
-  await decide(1, { decision: 'REQUEST_CHANGES', feedback: 'Keep the session copy for a week' });
-  await decide(2, { decision: 'APPROVE' });
-
-  expect(await exited).toEqual([0, null]);
-  expect(await output).toBe(
-    'Plan 1: REQUEST_CHANGES: Keep the session copy for a week\nPlan 2: APPROVE\nCarrying out the plan.\n',
-  );
-  const { nodes } = await gateway.as('alice').notifications();
-  const accepted = { status: 'RESOLVED', request: { state: 'ANSWERED', receipt: { outcome: 'ACCEPTED' } } };
-  expect(nodes).toMatchObject([
-    { ...accepted, id: 'task%2F1:plan-2', payload: { plan: expect.stringContaining('3. Keep the session') } },
-    { ...accepted, id: 'task%2F1:plan-1' },
-  ]);
 });
