@@ -180,7 +180,7 @@ test.each([
   },
 );
 
-describe('a change that waits until a publication is committed', () => {
+describe('a change of notifications', () => {
   const gateway = useGateway({}, { database });
   // With a channel, changes consist of other statements. Nothing listens on the port.
   const email = { SMTP_URL: 'smtp://127.0.0.1:1', SMTP_FROM: 'no-reply@example.com', DELIVERY: 'false' };
@@ -197,7 +197,7 @@ describe('a change that waits until a publication is committed', () => {
       (user) => publish(withChannel, user, 'task_failed', { id: 'o', task }),
       ['active', 'resolved', 'active'],
     ],
-  ])('%s', async (userId, change, statuses) => {
+  ])('that waits until a publication is committed %s', async (userId, change, statuses) => {
     // Resolving waits only if there is something to resolve.
     await publish(gateway, userId, 'plan_requested', { id: 'before', task });
     await locker.query('begin');
@@ -220,7 +220,7 @@ describe('a change that waits until a publication is committed', () => {
     expect(stored.map(({ status }) => status)).toEqual(statuses);
   });
 
-  test('is one statement if it dismisses one notification', async () => {
+  test('that dismisses one is one statement', async () => {
     const { id } = await publish(gateway, 'ordinary');
     const dismiss = () => recordStatementsWith(id, () => gateway.as('ordinary').dismiss({ id }));
     expect(await dismiss()).toHaveLength(1);
