@@ -1,6 +1,9 @@
 import { GCProfiler } from 'node:v8';
 
-/* Preloaded into a measured server: replies to each message with what V8 has collected since the one before. */
+/*
+ * Preloaded into a measured server. On the message `statistics`, it replies with what V8 has collected since the one before;
+ * on `collect`, it collects all garbage first.
+ */
 
 /** Collections of young objects: pauses of the main thread, and what survived and moved to the old space. */
 export type Collections = { pauseMs: number; promotedKib: number };
@@ -26,7 +29,8 @@ function summarize(statistics: Statistics): Collections {
 if (process.send) {
   let profiler = new GCProfiler();
   profiler.start();
-  process.on('message', () => {
+  process.on('message', (message) => {
+    if (message === 'collect') globalThis.gc?.();
     process.send?.(summarize(profiler.stop().statistics));
     profiler = new GCProfiler();
     profiler.start();

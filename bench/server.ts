@@ -40,7 +40,7 @@ export async function startServer({ args, environment, cwd, isLauncher }: Server
   const log = join(folder, 'log');
   const file = await open(log, 'a');
   const command = isLauncher ? 'npm' : process.execPath;
-  const child = spawn(command, isLauncher ? args : ['--import', COLLECTIONS, ...args], {
+  const child = spawn(command, isLauncher ? args : ['--expose-gc', '--import', COLLECTIONS, ...args], {
     cwd: cwd ?? REPOSITORY,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATA_DIR: folder, ...environment },
     stdio: ['ignore', file.fd, file.fd, ...(isLauncher ? [] : ['ipc' as const])],
@@ -75,10 +75,10 @@ export async function startServer({ args, environment, cwd, isLauncher }: Server
     stop,
     /** Returns the processor time in milliseconds. */
     processorTime: () => readProcessorTime(pid),
-    /** Returns what V8 has collected since the last call. */
-    async collections(): Promise<Collections> {
+    /** Returns what V8 has collected since the last call; `collect` collects all garbage first. */
+    async collections(message: 'statistics' | 'collect' = 'statistics'): Promise<Collections> {
       const reply = once(child, 'message');
-      child.send('collections');
+      child.send(message);
       const [collections]: Collections[] = await reply;
       return collections ?? { pauseMs: Number.NaN, promotedKib: Number.NaN };
     },
