@@ -73,26 +73,6 @@ function Answering({ ids }: { ids: readonly string[] }) {
 
 const APPROVAL: AnswerContent = { plan: { decision: 'APPROVE' } };
 
-/** Lists open requests, newest first or reversed, each with a button that approves it. */
-function Cards() {
-  const { notifications = [] } = useInbox({ requestStates: ['OPEN'] });
-  const [isReversed, setIsReversed] = useState(false);
-  Object.assign(window, { cards: { reverse: () => setIsReversed(!isReversed) } });
-  const shown = isReversed ? notifications.toReversed() : notifications;
-  return shown.map(({ id, title }) => <Card key={id} id={id} title={title} />);
-}
-
-function Card({ id, title }: { id: string; title: string }) {
-  const { ref, isReady, answer } = useAnswer({ id });
-  return (
-    <article ref={ref} aria-label={title}>
-      <button type="button" aria-disabled={!isReady} onClick={() => answer(APPROVAL)}>
-        Approve {title}
-      </button>
-    </article>
-  );
-}
-
 function Suspended() {
   const { notifications } = useSuspenseInbox();
   return (
@@ -243,10 +223,6 @@ Object.assign(window, {
     mountAnswering: (ids: readonly string[]) => {
       root = createRoot(container);
       root.render(app(inbox, <Answering ids={ids} />));
-    },
-    mountCards: () => {
-      root = createRoot(container);
-      root.render(app(inbox, <Cards />));
     },
     countRenders: () => renders,
   },
