@@ -198,6 +198,24 @@ test.each<[what: string, key: JWK, reason: string]>([
   ]);
 });
 
+test('an Ed25519 key of small order is unusable in each encoding', async () => {
+  const points = [
+    '00'.repeat(32),
+    `01${'00'.repeat(31)}`,
+    '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+    'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+    ...['ec', 'ed', 'ee'].map((first) => `${first}${'ff'.repeat(30)}7f`),
+  ].map((hex) => Buffer.from(hex, 'hex'));
+  const withSign = points.map((point) => Buffer.from(point.with(31, (point[31] ?? 0) + 128)));
+  const keys = [...points, ...withSign].map((point, index) => ({
+    ...edwards(...point),
+    kid: `small-${index}`,
+  }));
+  const gateway = await start([...keys, ...jwks.keys]);
+  expect(await requestWith(gateway, [await member('alice')])).toEqual(new Set([200]));
+  expect(warnings(gateway)).toMatchObject([{ count: keys.length }]);
+});
+
 test('logs many unusable keys in one short line, again only if they change', async () => {
   const toKey = (_none: unknown, index: number) => ({ ...weakJwk, kid: `${index}`.padEnd(300, 'x') });
   const broken = Array.from({ length: 1000 }, toKey);

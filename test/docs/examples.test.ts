@@ -166,6 +166,8 @@ test('those in docs/delivery.md do, with the documented mail server and settings
   expect(normalized).toBe(find('unsubscribe/<token>').trimEnd());
   const later = steps.filter((step) => step === steps[0] || isLater(step));
   await eventually(() => expectDocumented(later, sending));
+  const [link = expect.unreachable()] = /\/unsubscribe\/[\w-]+/.exec(mails.stdout()) ?? [];
+  expect((await fetch(sending.address + link, { method: 'POST' })).status).toBe(200);
 });
 
 test('the README calls both APIs, and the tour every REST path', () => {
