@@ -115,7 +115,10 @@ describe('POST', () => {
             {
               question: 'Which?',
               header: 'One',
-              options: [{ label: 'A', description: 'a' }, { label: 'B' }],
+              options: [
+                { label: 'A', description: 'a' },
+                { label: 'B', preview: 'b < c' },
+              ],
             },
             { question: 'Which ones?', options: [{ label: 'C' }, { label: 'D' }], multiSelect: true },
             { question: 'Why?', options: [] },
@@ -151,8 +154,11 @@ describe('POST', () => {
       expect(third).toMatchObject({ question: 'Why?', options: [], other: 'So' });
     } else {
       expect([status, request.state]).toEqual([422, 'OPEN']);
-      expect(page).toContain('role="alert"');
-      expect(page).toContain('<fieldset class="marked">');
+      for (const part of [
+        ...['role="alert"', '<fieldset class="marked">', 'A<br><small>a</small></span></label>\n    \n'],
+        'B</span></label>\n    <pre>b &lt; c</pre>',
+      ])
+        expect(page).toContain(part);
       // What was sent is kept.
       if (sent.get('text-2') === 'So') expect(page).toContain('\nSo</textarea>');
       if (sent.get('choice-1') === '0')
