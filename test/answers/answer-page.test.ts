@@ -155,7 +155,11 @@ describe('POST', () => {
     } else {
       expect([status, request.state]).toEqual([422, 'OPEN']);
       for (const part of [
-        ...['role="alert"', '<fieldset class="marked">', 'A<br><small>a</small></span></label>\n    \n'],
+        ...[
+          'role="alert"',
+          '<fieldset class="marked">\n    <legend class="text"><strong>Please complete:</strong> ',
+          'A<br><small>a</small></span></label>\n    \n',
+        ],
         'B</span></label>\n    <pre>b &lt; c</pre>',
       ])
         expect(page).toContain(part);
