@@ -172,7 +172,8 @@ test('buffers nothing for a client that does not read, which receives the curren
   const payload = { taskFailed: { taskStatus: 'ERRORED', message: '\u{1F600}'.repeat(16_000) } };
   const fields =
     '... on UserNotification { id status } ... on TaskFailedNotification { payload { message } }';
-  const { body } = await fetch(`${gateway.address}/graphql`, {
+  // Used again below: Node.js cancels the body of a response that was garbage collected before it is read.
+  const response = await fetch(`${gateway.address}/graphql`, {
     method: 'POST',
     headers: {
       'Content-Type': 'application/json',
@@ -189,7 +190,7 @@ test('buffers nothing for a client that does not read, which receives the curren
   const latest = new Map<string, string>();
   const revisions: number[] = [];
   let rest = '';
-  for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+  for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines.filter((line) => line.startsWith('data: '))) {
