@@ -3,8 +3,8 @@ import { beforeAll, expect, test } from 'vitest';
 import { createAs } from '../support/as.ts';
 import { eventually } from '../support/eventually.ts';
 import { member } from '../support/tokens.ts';
-import { measureMemoryMiB, processorTimeMs, useMeasuredGateway } from './support/measured-gateway.ts';
-import { openUnread } from './support/unread.ts';
+import { openUnread } from '../support/unread.ts';
+import { measureMemoryMiB, processorTimeMs, useMeasuredGateway } from './measured-gateway.ts';
 
 const gateway = useMeasuredGateway({ GRAPHIQL: 'true', LOG_LEVEL: 'fatal' });
 let token: string;

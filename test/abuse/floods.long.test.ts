@@ -6,7 +6,7 @@ import { settingsFor } from '../support/gateway.ts';
 import { startGatewayProcess } from '../support/process.ts';
 import { publish } from '../support/records.ts';
 import { member, platform, signTaskToken } from '../support/tokens.ts';
-import { createClient, eventLoopMs, quantile } from './support/measured-gateway.ts';
+import { createClient, eventLoopMs, quantile } from './measured-gateway.ts';
 
 /*
  * Callers repeat documents that cost much before anything could be charged, or that are never charged: three callers

@@ -3,14 +3,14 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { fillTables, insertRecords } from '../support/bulk-records.ts';
 import { useGateway } from '../support/gateway.ts';
 import { member, platform } from '../support/tokens.ts';
+import { openUnread } from '../support/unread.ts';
 import {
   createClient,
   measureMemoryMiB,
   quantile,
   type Sent,
   useMeasuredGateway,
-} from './support/measured-gateway.ts';
-import { openUnread } from './support/unread.ts';
+} from './measured-gateway.ts';
 
 const MIB = 1024 * 1024;
 /** The largest payload that can be published: its size, and the number of its values. */

@@ -4,7 +4,7 @@ import { settingsFor } from '../support/gateway.ts';
 import { startGatewayProcess } from '../support/process.ts';
 import { payloads, workspaceInput } from '../support/records.ts';
 import { member, platform } from '../support/tokens.ts';
-import { measureMemoryMiB, measureProcessorTime, useMeasuredGateway } from './support/measured-gateway.ts';
+import { measureMemoryMiB, measureProcessorTime, useMeasuredGateway } from './measured-gateway.ts';
 
 /*
  * Requests that are designed to cost the gateway far more than their sender. Processor time is limited relative to a

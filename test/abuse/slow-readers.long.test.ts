@@ -8,8 +8,8 @@ import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { scrape } from '../support/metrics.ts';
 import { publish, putWorkspaces, workspaceInput } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
-import { measureMemoryMiB, processorTimeMs, useMeasuredGateway } from './support/measured-gateway.ts';
-import { openUnread } from './support/unread.ts';
+import { openUnread } from '../support/unread.ts';
+import { measureMemoryMiB, processorTimeMs, useMeasuredGateway } from './measured-gateway.ts';
 
 const measured = useMeasuredGateway({ GRAPHIQL: 'true', LOG_LEVEL: 'error' });
 /** A gateway in this process with a short timeout for stalled writes. */

@@ -117,7 +117,7 @@ test('ask.sh repeats the call with the current token until there is an answer, o
   }
 });
 
-test('ask.sh denies without a valid reply if it is told to, and otherwise leaves the decision to the agent', async () => {
+test('ask.sh with `deny` denies without a valid reply, and otherwise leaves the decision to the agent', async () => {
   const body = recordedBody('codex', 'Bash');
 
   expect(await runHook('codex', body, 'invalid')).toEqual({ status: 0, output: '', errors: '' });

@@ -70,7 +70,7 @@ function createDrafts(): (command: Command) => Draft | undefined {
 
 const codeOf = (error: unknown) => String(Reflect.get(Object(error), 'code'));
 
-/** Runs a change of a user, and returns its result or the code of its refusal, and what it was told about the answer. */
+/** Runs a change of a user, and returns its result or the code of its refusal, and the answer that was returned. */
 async function run(
   userId: string,
   command: Command,
@@ -97,9 +97,9 @@ async function run(
     case 'answer':
       try {
         const { answerId, content } = command;
-        const told = await user.answer({ id, answerId, ...contents[kind][content] });
-        const { __typename: type, answer: winner } = told;
-        return { result: type === 'AnswerStored' ? type : `${type} ${told.state}`, winner };
+        const payload = await user.answer({ id, answerId, ...contents[kind][content] });
+        const { __typename: type, answer: winner } = payload;
+        return { result: type === 'AnswerStored' ? type : `${type} ${payload.state}`, winner };
       } catch (error) {
         return { result: codeOf(error) };
       }
@@ -202,13 +202,13 @@ test('whatever the order of changes, requests are settled as the model says', as
   );
 }, 180_000);
 
-/** Runs changes of a user at once, and returns the winners and the owners of answers that callers were told, by notification. */
+/** Runs changes of a user at once, and returns the winners and the owners of answers that were returned, by notification. */
 async function runConcurrently(
   userId: string,
   draftOf: ReturnType<typeof createDrafts>,
   sequence: readonly Command[],
 ) {
-  const told = { winners: new Map<string, Set<string>>(), owners: new Map<string, Set<string>>() };
+  const returned = { winners: new Map<string, Set<string>>(), owners: new Map<string, Set<string>>() };
   const add = (map: Map<string, Set<string>>, id: string, value: string) =>
     map.set(id, (map.get(id) ?? new Set()).add(value));
   await Promise.all(
@@ -216,12 +216,12 @@ async function runConcurrently(
       const draft = draftOf(command);
       const { result, winner } = await run(userId, command, draft, at(index));
       if (!winner || !draft) return;
-      add(told.winners, draft.id, `${winner.answerId} ${winner.answeredAt}`);
+      add(returned.winners, draft.id, `${winner.answerId} ${winner.answeredAt}`);
       if (result === 'AnswerStored' && command.type === 'answer')
-        add(told.owners, draft.id, command.answerId);
+        add(returned.owners, draft.id, command.answerId);
     }),
   );
-  return told;
+  return returned;
 }
 
 /** The settling events of each notification match its state, and dismissals alternate with restorations. */
@@ -253,7 +253,7 @@ async function expectSound(userId: string): Promise<void> {
 }
 
 test.each([
-  ['of concurrent changes, one settles each request, and every caller is told which', 0],
+  ['of concurrent changes, one settles each request, and every caller receives it', 0],
   ['deleting the user beside other changes leaves only events of what is stored', 0.08],
 ])(
   '%s',
@@ -266,14 +266,14 @@ test.each([
         const first = sequence.filter(({ type }) => type === 'publish');
         const others = sequence.filter(({ type }) => type !== 'publish');
         await runConcurrently(userId, draftOf, first.slice(1));
-        const told = await runConcurrently(userId, draftOf, [...others, ...first.slice(0, 1)]);
+        const returned = await runConcurrently(userId, draftOf, [...others, ...first.slice(0, 1)]);
 
         await eventually(() => expectSound(userId));
-        // What was told of a deleted user is stored no longer.
+        // Answers that were returned for a deleted user are no longer stored.
         if (deletions > 0) return;
         const stored = new Map((await readStored(userId)).map(({ id, answerId }) => [id, answerId]));
-        for (const [id, own] of told.owners) expect([...own]).toEqual([stored.get(id)]);
-        for (const winners of told.winners.values()) expect(winners.size).toBe(1);
+        for (const [id, own] of returned.owners) expect([...own]).toEqual([stored.get(id)]);
+        for (const winners of returned.winners.values()) expect(winners.size).toBe(1);
       }),
       { numRuns: 8, endOnFailure: true },
     );

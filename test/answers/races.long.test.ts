@@ -36,8 +36,8 @@ const MAX_REPLIES_BEFORE_KILL = 12;
 
 const PUBLIC_URL = 'https://account.example.com';
 
-/** What a caller is told: whose answer won and how it was given, and whether it is the caller's own. */
-type Told = { isOwn: boolean; winner: string };
+/** What is returned to a caller: whose answer won and how it was given, and whether it is the caller's own. */
+type Returned = { isOwn: boolean; winner: string };
 type Request = { userId: string; id: string; path: string; modal: Modal };
 
 let database: TestDatabase;
@@ -103,15 +103,15 @@ async function race(round: number, kills: boolean): Promise<string> {
     if (kills && replies >= killAfter) kill ??= replace(round);
   };
   const callers = Array.from({ length: CALLERS }, async (_, caller) => {
-    const told = await retry(caller, (gateway) => answerOnce(gateway, request, caller));
+    const returned = await retry(caller, (gateway) => answerOnce(gateway, request, caller));
     countReply();
-    return told;
+    return returned;
   });
   const waiters = Array.from({ length: WAITERS }, (_, waiter) =>
     retry(waiter, (gateway) => awaitOnce(gateway, request)),
   );
   if (killAfter === 0) countReply();
-  const told = await Promise.all(callers);
+  const returned = await Promise.all(callers);
   const awaited = await Promise.all(waiters);
   await kill;
 
@@ -121,8 +121,8 @@ async function race(round: number, kills: boolean): Promise<string> {
     [userId, id],
   );
   expect(stored).toMatchObject({ status: 'resolved', state: 'answered', revision: 2 });
-  expect(told.filter(({ isOwn }) => isOwn)).toHaveLength(1);
-  const shown = [...told.map(({ winner }) => winner), ...awaited];
+  expect(returned.filter(({ isOwn }) => isOwn)).toHaveLength(1);
+  const shown = [...returned.map(({ winner }) => winner), ...awaited];
   expect(shown).toEqual(shown.map(() => stored?.winner));
   // If the gateway that stored the answer was killed, a sweep updates the message.
   if (!kills) {
@@ -152,7 +152,7 @@ async function retry<Result>(
 }
 
 /** Answers on one of the four surfaces. */
-async function answerOnce(gateway: GatewayProcess, request: Request, caller: number): Promise<Told> {
+async function answerOnce(gateway: GatewayProcess, request: Request, caller: number): Promise<Returned> {
   const { userId, id } = request;
   const answerId = `${id}-${caller}`;
   const feedback = `from ${caller}`;
@@ -180,7 +180,7 @@ async function answerInWords(
   gateway: GatewayProcess,
   { userId, path, modal }: Request,
   caller: number,
-): Promise<Told> {
+): Promise<Returned> {
   const form = { 'text-0': `from ${caller}` };
   for (;;) {
     if (caller % 4 === 2) {

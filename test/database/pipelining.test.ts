@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createConnections, limitPipelining } from '../../src/server/connections.ts';
-import { openUnread } from '../abuse/support/unread.ts';
 import { eventually } from '../support/eventually.ts';
 import { getPort } from '../support/servers.ts';
+import { openUnread } from '../support/unread.ts';
 
 /* The listener is defined here, because concurrency is not visible to a client. */
 

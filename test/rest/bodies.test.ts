@@ -2,13 +2,13 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { toBodyPath } from '../../rest/binding.ts';
-import { openUnread, type UnreadConnection } from '../abuse/support/unread.ts';
 import type { RestRequest } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { rawRequest, sendRaw } from '../support/raw.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
+import { openUnread, type UnreadConnection } from '../support/unread.ts';
 
 const path = '/user/notification-preferences';
 const NO_TYPE = 'must be sent with Content-Type: application/json';

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { settingsFor } from '../../support/gateway.ts';
-import { type GatewayProcess, startGatewayProcess } from '../../support/process.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { settingsFor } from '../support/gateway.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 
 /** A gateway in a process of its own, whose memory and processor time are measured. */
 export type MeasuredGateway = {
