@@ -164,6 +164,8 @@ export class RequestModel {
   expire(id: string): void {
     const found = this.find(id);
     if (found === undefined || found.state !== 'open' || found.expiry === 'none') return;
+    // Making it due moves the revision too.
+    this.revision += 1;
     if (found.expiry === 'expires') this.#settle(found, 'expired', 'expired');
     else {
       found.answer = { answerId: null, content: DEFAULT_CONTENT };

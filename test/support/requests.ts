@@ -41,10 +41,16 @@ export async function acknowledge(
   return (await createAs(gateway)(who).acknowledge(input)).request;
 }
 
-/** Makes the expiry of a request due, if it has one. */
+/**
+ * Makes the expiry of a request due, if it is open and has one. As each change of what decisions read must, it moves the
+ * user's revision, or the statement of another change that runs meanwhile would fail.
+ */
 export async function makeExpired({ sql }: TestDatabase, userId: string, id: string): Promise<void> {
+  const isOpen = `user_id = $1 and id = $2 and request_state = 'open' and expires_at is not null`;
   await sql(
-    `update notification set expires_at = now() - interval '1 minute' where user_id = $1 and id = $2 and request_state = 'open' and expires_at is not null`,
+    `with moved as (update user_revision set notifications = notifications + 1
+       where user_id = $1 and exists (select from notification where ${isOpen}) returning 1)
+     update notification set expires_at = now() - interval '1 minute' where ${isOpen} and exists (select from moved)`,
     [userId, id],
   );
 }
