@@ -304,6 +304,11 @@ describeInChromium('hooks', (openPage) => {
     await cards.first().waitFor();
     expect(await call('page.loadAll')).toBe(5000);
     await eventually(async () => expect(await cards.count()).toBeLessThan(40));
+    // What arrives is shown if the top of the list is.
+    await publish(gateway, 'long', 'task_failed', { title: 'Arrived at the top' });
+    const newest = page.getByRole('article', { name: 'Arrived at the top', exact: true });
+    await newest.waitFor();
+    expect(await page.evaluate(() => scrollY)).toBe(0);
     await page.mouse.move(300, 500);
     await page.mouse.wheel(0, 30_000);
     const title = await eventually(async () => {
@@ -317,7 +322,7 @@ describeInChromium('hooks', (openPage) => {
     for (let number = 0; number < 40; number += 1)
       await publish(gateway, 'long', 'task_failed', { title: `Arrived ${number}` });
     await eventually(async () =>
-      expect(await page.getByRole('button', { name: 'Inbox: 5,040 notifications' }).count()).toBe(1),
+      expect(await page.getByRole('button', { name: 'Inbox: 5,041 notifications' }).count()).toBe(1),
     );
     await eventually(async () => expect(Math.abs((await top()) - before)).toBeLessThan(5));
     expect(await cards.count()).toBeLessThan(40);

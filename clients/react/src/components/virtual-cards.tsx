@@ -35,22 +35,24 @@ function findScroller(element: HTMLElement | null): HTMLElement | undefined {
 
 type PlacedProps = Props & { top: number };
 
-const optionsOf = ({ ids, top }: PlacedProps) => ({
+const optionsOf = ({ ids, top }: PlacedProps, scrolled: number) => ({
   count: ids.length,
   estimateSize: () => CARD_HEIGHT,
   getItemKey: (index: number) => ids[index] ?? index,
   scrollMargin: top,
   overscan: 4,
+  // What arrives above does not move what the user reads, unless that is the top of the list.
+  anchorTo: scrolled > top ? ('end' as const) : ('start' as const),
 });
 
 function InWindow(props: PlacedProps) {
-  const virtualizer = useWindowVirtualizer<HTMLDivElement>(optionsOf(props));
+  const virtualizer = useWindowVirtualizer<HTMLDivElement>(optionsOf(props, scrollY));
   return <Cards {...props} virtualizer={virtualizer} />;
 }
 
 function InElement({ scroller, ...props }: PlacedProps & { scroller: HTMLElement }) {
   const virtualizer = useVirtualizer<HTMLElement, HTMLDivElement>({
-    ...optionsOf(props),
+    ...optionsOf(props, scroller.scrollTop),
     getScrollElement: () => scroller,
   });
   return <Cards {...props} virtualizer={virtualizer} />;
@@ -60,28 +62,10 @@ type CardsProps<Scroller extends Element | Window> = PlacedProps & {
   virtualizer: Virtualizer<Scroller, HTMLDivElement>;
 };
 
-function Cards<Scroller extends Element | Window>({ ids, show, top, virtualizer }: CardsProps<Scroller>) {
-  const items = virtualizer.getVirtualItems();
-  const scrollOffset = virtualizer.scrollOffset ?? 0;
-  const first = items.find(({ end }) => end > scrollOffset);
-  const anchor = useRef<{ ids: readonly string[]; id: string; offset: number }>(undefined);
-  useLayoutEffect(() => {
-    const known = anchor.current;
-    if (known === undefined || known.ids === ids) {
-      const id = first && ids[first.index];
-      if (first && id !== undefined) anchor.current = { ids, id, offset: scrollOffset - first.start };
-      return;
-    }
-    // What arrives above does not move what the user reads.
-    anchor.current = { ...known, ids };
-    const start = virtualizer.measurementsCache[ids.indexOf(known.id)]?.start;
-    const by = (start ?? 0) + known.offset - scrollOffset;
-    if (start !== undefined && known.offset > 0)
-      virtualizer.scrollElement?.scrollBy({ top: by, behavior: 'instant' });
-  });
+function Cards<Scroller extends Element | Window>({ show, top, virtualizer }: CardsProps<Scroller>) {
   return (
     <div className="wa-virtual" style={{ height: virtualizer.getTotalSize() }}>
-      {items.map(({ index, key, start }) => (
+      {virtualizer.getVirtualItems().map(({ index, key, start }) => (
         <div
           key={key}
           ref={virtualizer.measureElement}
