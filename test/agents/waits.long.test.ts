@@ -1,19 +1,42 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { recordedBody } from '../support/agents.ts';
-import { useGateway } from '../support/gateway.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { settingsFor } from '../support/gateway.ts';
 import { scrape } from '../support/metrics.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { publish } from '../support/records.ts';
 import { answer, answers } from '../support/requests.ts';
 import { signTaskToken } from '../support/tokens.ts';
 import type { AgentReply, Work } from './waiting-agents.ts';
 
-/* Many agents that wait: what each costs, and how soon it has the answer. The agents are another process. */
+/* Many agents that wait: what each costs, and how soon it has the answer. The gateway and the agents are processes. */
 
-const gateway = useGateway({ LIVE_SWEEP_MS: '600000' });
+/** On a signal, the gateway collects garbage and prints how many bytes are left. */
+const PROBE = `process.on('SIGUSR2', () => {
+  for (let round = 0; round < 4; round += 1) gc();
+  const { heapUsed, external } = process.memoryUsage();
+  console.error('left: ' + (heapUsed + external));
+})`;
+const PROBED = `--expose-gc --import=data:text/javascript,${encodeURIComponent(PROBE)}`;
+
+let database: TestDatabase;
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  gateway = await startGatewayProcess({
+    ...settingsFor(database),
+    LIVE_SWEEP_MS: '600000',
+    LOG_LEVEL: 'warn',
+    NODE_OPTIONS: PROBED,
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await database.drop();
+});
 
 const TIMEOUT_MS = 180_000;
 /** A task may have so many open requests. */
@@ -38,12 +61,12 @@ const untilWaiting = (count: number) =>
     { timeout: TIMEOUT_MS, interval: 100 },
   );
 
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
-function measureMemory(): number {
-  for (let round = 0; round < 4; round += 1) collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
+async function measureMemory(): Promise<number> {
+  const printed = () => [...gateway.stderr().matchAll(/left: (\d+)\n/g)];
+  const before = printed().length;
+  process.kill(gateway.pid, 'SIGUSR2');
+  await eventually(() => expect(printed()).toHaveLength(before + 1));
+  return Number(printed().at(-1)?.[1]);
 }
 
 const running: ChildProcess[] = [];
@@ -82,12 +105,12 @@ test.each(['hooks', 'mcp'] as const)(
       await once(agents, 'exit');
     }
     await untilWaiting(0);
-    const before = measureMemory();
+    const before = await measureMemory();
 
     startAgents(work);
     await untilWaiting(count);
 
-    expect((measureMemory() - before) / count / 1024).toBeLessThan(20);
+    expect(((await measureMemory()) - before) / count / 1024).toBeLessThan(20);
   },
   TIMEOUT_MS,
 );
@@ -110,7 +133,7 @@ test.each(['hooks', 'mcp', 'request'] as const)(
     });
     const answeredAt: number[] = [];
     await untilWaiting(count);
-    const rows = await gateway.database.sql(
+    const rows = await database.sql(
       "select user_id, id from notification where request_state = 'open' and user_id like $1 order by user_id",
       [`${door}-%`],
     );
