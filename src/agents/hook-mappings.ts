@@ -37,7 +37,7 @@ type ToolMapping = {
 /** How the hooks of an agent are read. Each call is asked about at one event only, `PermissionRequest`. */
 type HookAgent = {
   /** The member that names the turn. */
-  turn: string;
+  turn: 'prompt_id' | 'turn_id';
   /** The tools that ask the user something; for the others, the user is asked for permission. */
   tools: ReadonlyMap<string, ToolMapping>;
   /** For the other tools. */
@@ -122,8 +122,8 @@ const formatRule = ({ toolName, ruleContent }: Rule) =>
 /** The maximum size of what the user is shown of a call, in bytes. */
 const MAX_PREVIEW_BYTES = 16_384;
 
-/** What can make text look like another, or control a terminal: all that is invisible, except spaces. */
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+/** What can make text look like another, or control a terminal: all that is invisible or looks like a space. */
+const INVISIBLE = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** Joins lines, with escapes in place of invisible characters. @throws {ValidationError} if they are too long */
 function show(lines: readonly string[]): string {
@@ -182,7 +182,8 @@ function proposePlan({ input }: HookCall): HookQuestion {
   return {
     title: 'Approve the plan?',
     kind: 'planRequested',
-    shown: { summary, plan },
+    // All of it, because it is all approved: an agent asks for permissions beside the plan.
+    shown: { summary, ...input },
     toDecision(answer) {
       if (!('plan' in answer)) throw new Error('The answer to a plan is a decision.');
       const { decision, feedback } = answer.plan;

@@ -2,13 +2,13 @@ import { hash, randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import { UnauthenticatedError, ValidationError } from '../errors/gateway-errors.ts';
-import { valueAt } from '../errors/issue.ts';
+import { isRecord } from '../errors/issue.ts';
 import { reportError } from '../graphql/errors.ts';
 import { requestQuery, sendText } from '../http/messages.ts';
 import { readJson } from '../http/read-body.ts';
 import type { FoundRequest } from '../notifications/answers/await-request.ts';
 import { contextOf } from '../server/caller.ts';
-import { describeRange, idSchema } from '../values/constraints.ts';
+import { describeRange, findExcess, idSchema } from '../values/constraints.ts';
 import {
   type AgentDraft,
   awaitOwn,
@@ -44,16 +44,21 @@ const Query = z.strictObject({
 });
 type Query = z.output<typeof Query>;
 
-/** What a hook sends, of which only what is used is checked. */
-const Body = z.looseObject({
+const name = z.string().max(255, 'must have at most 255 characters');
+
+/** The members of a body that are used. A call that waits keeps them in memory, and nothing else of the body. */
+const Body = z.object({
   hook_event_name: z.enum(['PermissionRequest', 'PostToolUse', 'PostToolUseFailure', 'SessionEnd']),
-  session_id: z.string(),
-  agent_id: z.string().nullish(),
+  session_id: name,
+  prompt_id: name.nullish(),
+  turn_id: name.nullish(),
+  agent_id: name.nullish(),
   tool_name: z
     .string()
     .regex(/^[\w.:-]{1,128}$/, 'must be 1 to 128 letters, digits and _ . : -')
     .optional(),
-  tool_input: z.record(z.string(), z.unknown()).default({}),
+  // Not `z.record`, which leaves out a member named `__proto__`: it would not be shown.
+  tool_input: z.custom<Record<string, unknown>>(isRecord, 'must be an object').default({}),
   permission_suggestions: z.array(z.unknown()).default([]),
 });
 type Body = z.output<typeof Body>;
@@ -72,6 +77,7 @@ export function createHooks(publish: PublishDraft): { handle: RequestHandler; fa
       const body = checkShape(Body, await readJson(request, context), ['body']);
       const session = `${idPrefixOf(task)}hook.${digest([query.agent, body.session_id])}.`;
       if (body.hook_event_name === 'PermissionRequest') {
+        checkSize(body);
         const ask = (draft: AgentDraft) => publish(request, response, draft);
         const outcome = await decide(ask, response, query, identify(session, query, body));
         return sendDecision(response, query, outcome);
@@ -103,6 +109,15 @@ function readQuery(request: Request): Query {
   return checkShape(Query, Object.fromEntries(query), ['query']);
 }
 
+/** @throws {ValidationError} if what waits in memory is larger than what the user can be shown */
+function checkSize({ tool_input, permission_suggestions }: Body): void {
+  const issues = Object.entries({ tool_input, permission_suggestions }).flatMap(([member, value]) => {
+    const message = findExcess(value);
+    return message === undefined ? [] : [{ path: ['body', member], message, value: null }];
+  });
+  if (issues.length > 0) throw new ValidationError(issues);
+}
+
 const digest = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url').slice(0, 16);
 
 /** What the user is asked about a call, and the start of the IDs of its requests: the task, the session and the call. */
@@ -115,7 +130,7 @@ function identify(session: string, { agent }: Query, body: Body): IdentifiedCall
     throw new ValidationError([{ path: ['body', 'tool_name'], message: 'is required', value: null }]);
   const { turn, tools, permission } = hookAgents[agent];
   const mapping = tools.get(tool) ?? permission;
-  const hashed = digest([valueAt(body, [turn]), body.agent_id, tool, mapping.identify(input)]);
+  const hashed = digest([body[turn], body.agent_id, tool, mapping.identify(input)]);
   return { ask: () => mapping.ask({ tool, input, suggestions }), prefix: `${session}${hashed}.` };
 }
 

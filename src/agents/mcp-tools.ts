@@ -171,22 +171,32 @@ const createId = ({ context }: ToolCaller) => `${idPrefixOf(requireTask(context)
 
 /** Publishes a request, and waits for its answer. If the caller does not get the ID, nobody would read an answer. */
 async function ask(draft: Omit<AgentDraft, 'id'>, times: Times, caller: ToolCaller): Promise<ToolResult> {
+  const { context, isGone } = caller;
   const id = createId(caller);
   const expiresInSeconds = times.expires_in_seconds;
   await caller.publish({ ...draft, id, supersedes: 'NOTHING', expiresInSeconds });
   let result: ToolResult | undefined;
   try {
-    result = await awaitResult(id, times.wait_seconds, caller);
+    const found = await awaitOwn(context, id, 1000 * times.wait_seconds);
+    await takeAnswer(context, found, isGone());
+    result = toResult(found);
     return result;
   } finally {
-    if (result === undefined || caller.isGone()) await withdrawOwn(caller.context, { ids: [id] }, 'resumed');
+    if (result === undefined || isGone()) await withdrawOwn(context, { ids: [id] }, 'resumed');
   }
 }
 
-/** Waits for the answer to a request of the task, and reports to the user that the agent has it. */
-async function awaitResult(id: string, seconds: number, caller: ToolCaller): Promise<ToolResult> {
-  const found = await awaitOwn(caller.context, id, 1000 * seconds);
-  await takeAnswer(caller.context, found, caller.isGone());
+/**
+ * Waits for the answer to a request of the task, and reports to the user that the agent has it, unless the caller is gone:
+ * it knows the ID, and may ask again.
+ */
+async function awaitResult(
+  id: string,
+  seconds: number,
+  { context, isGone }: ToolCaller,
+): Promise<ToolResult> {
+  const found = await awaitOwn(context, id, 1000 * seconds);
+  if (!isGone()) await takeAnswer(context, found, false);
   return toResult(found);
 }
 

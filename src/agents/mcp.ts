@@ -5,12 +5,13 @@ import {
   Server,
 } from '@modelcontextprotocol/server';
 import type { Request as ExpressRequest, Response as ExpressResponse, RequestHandler } from 'express';
-import { ConflictError, NotFoundError } from '../errors/gateway-errors.ts';
+import { ConflictError, NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/errors.ts';
 import { EVENT_STREAM } from '../graphql/plugins/request.ts';
 import { createBodyError, readJson } from '../http/read-body.ts';
 import type { Log } from '../log.ts';
 import { contextOf } from '../server/caller.ts';
+import { findExcess } from '../values/constraints.ts';
 import { version } from '../version.ts';
 import { type PublishDraft, requireTask } from './agent-requests.ts';
 import { type ToolCaller, tools } from './mcp-tools.ts';
@@ -24,6 +25,11 @@ const OPTIONS = {
   instructions:
     'Reaches the user who owns this task when they are not at the terminal. ask_human and propose_plan wait up to 50 seconds and then return pending: call check_request until there is an answer.',
 };
+
+/** The maximum size of a message. What the user is asked is smaller, and a call that waits keeps it in memory. */
+const MAX_MESSAGE_BYTES = 131_072;
+
+const MAX_PROGRESS_TOKEN = 255;
 
 /** The time between two notifications of the progress of a wait. */
 const PROGRESS_MS = 10_000;
@@ -61,6 +67,8 @@ export function createMcp(publish: PublishDraft, log: Log): RequestHandler {
     requireTask(context);
     const body = request.method === 'POST' ? await readJson(request, context) : undefined;
     if (Array.isArray(body)) throw createBodyError('must be one message');
+    const excess = body === undefined ? undefined : findExcess(body, MAX_MESSAGE_BYTES);
+    if (excess !== undefined) throw createBodyError(excess);
     let called: CallToolRequestParams | undefined;
     let reply = await exchange(request, body, (params) => {
       called = params;
@@ -79,9 +87,13 @@ export function createMcp(publish: PublishDraft, log: Log): RequestHandler {
   };
 }
 
-/** Converts a request without its body and its token. */
-function toWebRequest({ method, headers: { authorization: _token, ...others } }: ExpressRequest): Request {
+/** Converts a request without its body and its token. All methods but POST are refused alike; some cannot be converted. */
+function toWebRequest({
+  method: sent,
+  headers: { authorization: _token, ...others },
+}: ExpressRequest): Request {
   const headers = Object.entries(others).filter((one): one is [string, string] => typeof one[1] === 'string');
+  const method = sent === 'POST' ? sent : 'GET';
   return new Request(`http://localhost${MCP_PATH}`, { method, headers });
 }
 
@@ -103,8 +115,13 @@ async function callTool(
   caller: ToolCaller,
 ): Promise<CallToolResult> {
   const token = _meta?.progressToken;
-  const progress = token === undefined ? undefined : reportProgress(token, response);
+  let progress: NodeJS.Timeout | undefined;
   try {
+    if (`${token}`.length > MAX_PROGRESS_TOKEN) {
+      const message = `must have at most ${MAX_PROGRESS_TOKEN} characters`;
+      throw new ValidationError([{ path: ['_meta', 'progressToken'], message, value: null }]);
+    }
+    if (token !== undefined) progress = reportProgress(token, response);
     const tool = tools.find((one) => one.name === name);
     if (tool === undefined) throw new NotFoundError();
     const result = await tool.call(given, caller);

@@ -88,6 +88,13 @@ describe('input', () => {
     ['with a name that is long', 422, call({ tool_name: 'B'.repeat(129) })],
     ['of 64 KiB', 422, command('x'.repeat(65_536))],
     ['of 17 KiB as it is shown', 422, command('\u200b'.repeat(2200))],
+    ['of many values', 422, ask({ question: 'Which?', more: Array.from({ length: 2500 }, () => ({})) })],
+    [
+      'with many values of rules',
+      422,
+      call({ permission_suggestions: Array.from({ length: 2600 }, () => ({})) }),
+    ],
+    ['of a session with a long name', 422, call({ session_id: 's'.repeat(256) })],
     ['with a question that is repeated', 422, ask({ question: 'Which?' }, { question: 'Which?' })],
     ['with a question that is none', 422, ask({ question: 7 })],
     ['with a plan that is empty', 422, call({ tool_name: 'ExitPlanMode', tool_input: {} })],
@@ -112,9 +119,12 @@ describe('input', () => {
   test('is shown with every invisible character escaped', async () => {
     const LONE = String.fromCharCode(0xd800);
     const hidden = `ls \u202e\u001b[2J\u0000\u200b\u2028${LONE}\u{e0041}\n# é`;
+    const looksEmpty = '\u00a0\u034f\u2800\u3164\ufe0f\u{e0100}';
     const rules = [{ toolName: 'Bash', ruleContent: 'ls\n\u202e*' }];
     const body = call({
-      tool_input: { command: hidden },
+      tool_input: JSON.parse(
+        `{"command":${JSON.stringify(hidden)},"__proto__":${JSON.stringify(looksEmpty)}}`,
+      ),
       permission_suggestions: [
         { type: 'setMode', mode: 'bypassPermissions', destination: 'session' },
         { type: 'addRules', behavior: 'allow', destination: 'userSettings', rules },
@@ -125,7 +135,8 @@ describe('input', () => {
     const [once, session] = payload.questions[0].options;
 
     expect(once.preview).toBe(
-      '{\n  "command": "ls \\u{202e}\\u001b[2J\\u0000\\u{200b}\\u{2028}\\ud800\\u{e0041}\\n# é"\n}',
+      '{\n  "command": "ls \\u{202e}\\u001b[2J\\u0000\\u{200b}\\u{2028}\\ud800\\u{e0041}\\n# é",\n  ' +
+        '"__proto__": "\\u{a0}\\u{34f}\\u{2800}\\u{3164}\\u{fe0f}\\u{e0100}"\n}',
     );
     expect(session.preview).toBe('Bash(ls\\u{a}\\u{202e}*)');
     await answer(gateway, 'hidden', { id, questions: [{ index: 0, options: [1] }] });

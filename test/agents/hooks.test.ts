@@ -9,6 +9,11 @@ const gateway = useGateway();
 
 const bash = recordedBody('claude', 'Bash');
 const plan = recordedBody('claude', 'ExitPlanMode');
+/** Claude Code asks for permissions beside a plan. */
+const granting = {
+  ...plan,
+  tool_input: { ...Object(plan.tool_input), allowedPrompts: [{ tool: 'Bash', prompt: 'run tests' }] },
+};
 const question = recordedBody('claude', 'AskUserQuestion');
 const codexBash = recordedBody('codex', 'Bash');
 const other = (text: string) => ({ questions: [{ index: 0, options: [], other: text }] });
@@ -55,7 +60,13 @@ describe('a decision', () => {
     ['denies', 'codex', codexBash, option(1), deny('The user denied this call.')],
     ['has the answers', 'claude', question, option(1), { ...allow, updatedInput: updated('Redis') }],
     ['has an own answer', 'claude', question, other('SQLite'), { ...allow, updatedInput: updated('SQLite') }],
-    ['approves a plan', 'claude', plan, decide('APPROVE'), { ...allow, updatedInput: plan.tool_input }],
+    [
+      'approves a plan',
+      'claude',
+      granting,
+      decide('APPROVE'),
+      { ...allow, updatedInput: granting.tool_input },
+    ],
     [
       'requests changes',
       'claude',
@@ -95,12 +106,16 @@ describe('a decision', () => {
   test.each([
     ['the questions', question, option(0), { title: asked, payload: question.tool_input }],
     [
-      'the plan',
-      plan,
+      'the plan and all beside it',
+      granting,
       decide('APPROVE'),
       {
         title: 'Approve the plan?',
-        planPayload: { summary: 'Move the cart to the database', plan: Object(plan.tool_input).plan },
+        planPayload: {
+          summary: 'Move the cart to the database',
+          plan: granting.tool_input.plan,
+          input: { summary: 'Move the cart to the database', ...granting.tool_input },
+        },
       },
     ],
   ])('is asked for with %s as they are', async (what, body, given, shown) => {

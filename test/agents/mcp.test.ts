@@ -2,8 +2,10 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { awaitOpen, listOpen } from '../support/agents.ts';
+import { beginTransaction } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, useGateway } from '../support/gateway.ts';
+import { rawRequest, sendRaw } from '../support/raw.ts';
 import { answer, answers, makeExpired } from '../support/requests.ts';
 import { member, platform, signTaskToken } from '../support/tokens.ts';
 
@@ -127,7 +129,7 @@ describe.each(versions)('by version %s of the protocol', (version) => {
     const userId = `plans ${version}`;
     const reply = call(await connect(userId, { version }), 'propose_plan', plan);
     const [{ id, planPayload }] = await awaitOpen(gateway, userId);
-    expect(planPayload).toEqual(plan);
+    expect(planPayload).toEqual({ ...plan, input: plan });
 
     await answer(gateway, userId, { id, ...answers.reject });
 
@@ -197,6 +199,27 @@ describe.each(versions)('by version %s of the protocol', (version) => {
       expect((await gateway.as(userId).notification({ id })).request?.state).toBe('WITHDRAWN'),
     );
   });
+});
+
+test('a check that is cut leaves the answer to the next one', async () => {
+  const client = await connect('returns');
+  const { request_id } = await call(client, 'ask_human', unanswered);
+  await answer(gateway, 'returns', { id: request_id, ...answers.first });
+  const countReplies = () => gateway.logLines().filter((line) => line.includes('"/mcp"')).length;
+  const before = countReplies();
+  const locker = await beginTransaction(gateway.database, 'lock table notification');
+  const cut = new AbortController();
+  const check = { name: 'check_request', arguments: { request_id } };
+  const onprogress = () => cut.abort();
+  await expect(client.callTool(check, { signal: cut.signal, onprogress })).rejects.toThrow();
+  await client.close();
+  await eventually(() => expect(countReplies()).toBeGreaterThan(before));
+  await locker.query('rollback');
+
+  const next = await call(await connect('returns'), 'check_request', { request_id });
+  expect(next.status).toBe('answered');
+  const { request } = await gateway.as('returns').notification({ id: request_id });
+  expect(request).toMatchObject({ receipt: { outcome: 'ACCEPTED' } });
 });
 
 describe('errors are results that say what to do', () => {
@@ -269,6 +292,8 @@ describe('a message', () => {
     ['in a batch', [list, list], ofTask, 400],
     ['of another type', list, ofTask, 400, { 'Content-Type': 'text/plain' }],
     ['of a megabyte', { ...list, params: { x: 'x'.repeat(1_048_576) } }, ofTask, 400],
+    ['beyond what can be shown', { ...list, params: { x: 'x'.repeat(131_072) } }, ofTask, 400],
+    ['of many values', { ...list, params: { x: Array.from({ length: 2500 }, () => ({})) } }, ofTask, 400],
     ['to open a stream', undefined, ofTask, 405, {}, 'GET'],
     ['to end a session', undefined, ofTask, 405, {}, 'DELETE'],
   ])('%s is refused', async (_what, body, token, status, headers = {}, method = 'POST') => {
@@ -276,6 +301,13 @@ describe('a message', () => {
 
     expect(reply.status).toBe(status);
     await reply.text();
+  });
+
+  test('by TRACE is refused', async () => {
+    const token = await signTaskToken('alice', 't');
+    expect(
+      await sendRaw(gateway, rawRequest('TRACE /mcp', [`Authorization: Bearer ${token}`])),
+    ).toMatchObject({ status: 405 });
   });
 
   test('that subscribes is refused, so that no stream stays open', async () => {

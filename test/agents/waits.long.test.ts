@@ -44,7 +44,11 @@ const OF_A_TASK = 20;
 
 const ask = { questions: [{ question: 'Which?', options: [{ label: 'A' }, { label: 'B' }] }] };
 const doors = {
-  hooks: { path: '/hooks/agent?agent=claude&project=p', body: recordedBody('claude', 'Bash') },
+  hooks: {
+    path: '/hooks/agent?agent=claude&project=p',
+    // What is not used is not kept.
+    body: { ...recordedBody('claude', 'Bash'), more: Array.from({ length: 10_000 }, () => ({})) },
+  },
   mcp: {
     path: '/mcp?project=p',
     body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask_human', arguments: ask } },

@@ -44,7 +44,7 @@ export async function sendHook(
 
 const OPEN = `{ notifications(filter: { requestStates: [OPEN] }) { nodes { ... on UserNotification { id title task { id projectId } }
   ... on QuestionRequestedNotification { payload { questions { question header multiSelect options { label description preview } } } }
-  ... on PlanRequestedNotification { planPayload: payload { summary plan } } } } }`;
+  ... on PlanRequestedNotification { planPayload: payload { summary plan input } } } } }`;
 
 /** Returns the open requests of a user. */
 export const listOpen = async (gateway: Gateway, userId: string) =>
