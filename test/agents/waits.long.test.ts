@@ -47,7 +47,7 @@ const doors = {
   hooks: {
     path: '/hooks/agent?agent=claude&project=p',
     // What is not used is not kept.
-    body: { ...recordedBody('claude', 'Bash'), more: Array.from({ length: 10_000 }, () => ({})) },
+    body: { ...recordedBody('claude', 'Bash'), more: Array.from({ length: 1000 }, () => ({})) },
   },
   mcp: {
     path: '/mcp?project=p',
