@@ -124,6 +124,7 @@ describe('a question', () => {
     ['and another', [toQuestion('A'), why], ['Answer']],
     ['with eleven options', [toQuestion(...many(11))], ['Review']],
     ['that no modal can show', [{ question: 'x'.repeat(3001), options: [] }], ['Review']],
+    ['of none', [], ['Review']],
     ['of 50 with options', Array(50).fill(toQuestion('A')), ['Review']],
   ])('%s', async (what, questions, labels) => {
     const userId = `asks-${what.replaceAll(' ', '-')}`;

@@ -120,8 +120,8 @@ export function createModal(notification: Notification, metadata: string): objec
       ...createInputs(prompt, index),
     ]),
   ];
-  const isShort = blocks.length <= MAX.blocks && prompts.every(({ choices }) => choices.length <= MAX.radios);
-  if (parts === undefined || !isShort || metadata.length > MAX.text) return undefined;
+  const areFew = blocks.length <= MAX.blocks && prompts.every(({ choices }) => choices.length <= MAX.radios);
+  if (parts === undefined || blocks.length === 0 || !areFew || metadata.length > MAX.text) return undefined;
   return { ...createNotice(''), submit: plainText(texts('send')), private_metadata: metadata, blocks };
 }
 
