@@ -44,7 +44,13 @@ describe('GET', () => {
       payload: {
         planRequested: {
           toolId: 't',
-          input: { summary: 'In **short**', plan: '1. Do it', files: ['a.ts', '<b>.ts'], risk: 'none' },
+          input: {
+            summary: 'In **short**',
+            plan: '1. Do it',
+            files: ['a.ts', '<b>.ts'],
+            risk: 'none',
+            questions: ['And drop the database'],
+          },
         },
       },
     });
@@ -55,6 +61,7 @@ describe('GET', () => {
       `<time datetime="${expiresAt}">January 1, ${expiresAt.slice(0, 4)} at 10:00`,
       ...['<strong>Reject</strong>', 'Too late', '<p>In <strong>short</strong></p>', '<li>Do it</li>'],
       ...['&quot;&lt;b&gt;.ts&quot;', '<h2>risk</h2><pre>none</pre>', '<pre>In **short**</pre>'],
+      '<h2>questions</h2><pre>[\n  &quot;And drop the database&quot;\n]</pre>',
       'href="https://app.example.com/inbox/',
     ])
       expect(page).toContain(part);

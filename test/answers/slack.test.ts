@@ -271,19 +271,30 @@ describe('blocks and modals', () => {
     options: fc.array(anyOption, { maxLength: 12 }),
     multiSelect: fc.boolean(),
   });
+  /** Members that a task adds, some with names that the gateway knows. */
+  const known = ['questions', 'options', 'summary', 'plan', 'Summary', 'input', 'message', 'toolId', ''];
+  const anyMembers = fc.dictionary(
+    fc.oneof(fc.constantFrom(...known), anyText),
+    fc.oneof(anyText, fc.array(anyText, { maxLength: 2 })),
+    { maxKeys: 4 },
+  );
   const anyContent = fc.oneof(
     fc.record({
       kind: fc.constant('plan_requested' as const),
       payload: fc.record({
         toolId: fc.constant('t'),
-        input: fc.record({ summary: anyText, plan: anyText, more: anyText }),
+        input: fc
+          .tuple(anyMembers, fc.record({ summary: anyText, plan: anyText }))
+          .map(([more, input]) => ({ ...more, ...input })),
       }),
     }),
     fc.record({
       kind: fc.constant('question_requested' as const),
       payload: fc.record({
         toolId: fc.constant('t'),
-        input: fc.record({ questions: fc.array(anyQuestion, { maxLength: 4 }), more: anyText }),
+        input: fc
+          .tuple(anyMembers, fc.record({ questions: fc.array(anyQuestion, { maxLength: 4 }) }))
+          .map(([more, input]) => ({ ...more, ...input })),
       }),
     }),
   );
@@ -336,13 +347,16 @@ describe('blocks and modals', () => {
           if (!listButtons(sent).some(({ action_id }) => action_id.startsWith('answer'))) return;
           const shown = listTexts(sent).join('\n');
           expect(shown).not.toContain('\u202e');
-          const wanted =
-            'plan' in payload.input
-              ? [payload.input.summary, payload.input.plan, payload.input.more]
-              : payload.input.questions.flatMap(({ question, options }) => [
-                  question,
-                  ...options.flatMap(({ label, description }) => [label, description]),
-                ]);
+          const questions = kind === 'question_requested' ? payload.input.questions : [];
+          const wanted = [
+            ...questions.flatMap(({ question, options }) => [
+              question,
+              ...options.flatMap(({ label, description }) => [label, description]),
+            ]),
+            ...Object.entries(payload.input)
+              .filter(([name]) => kind === 'plan_requested' || name !== 'questions')
+              .map(([name, value]) => `${name}:${typeof value === 'string' ? value : JSON.stringify(value)}`),
+          ];
           const strip = (text: string) => showHidden(text).replaceAll(/\s/g, '');
           if (!byTask) for (const text of wanted) expect(strip(shown)).toContain(strip(text));
         },

@@ -37,17 +37,24 @@ export function listPrompts(texts: Texts, request: Request): Prompt[] {
   }
 }
 
-/** Lists everything that the task sent besides questions. */
-export function listValues(request: Request): { name: string; text: string; isMarkdown: boolean }[] {
-  const { input, message } = { input: {}, message: null, ...request.payload };
-  const markdown = request.kind === 'plan_requested' ? ['summary', 'plan'] : [];
-  const { questions: _asked, ...values } = { questions: [], ...input };
-  const sent = Object.entries(values).map(([name, value]) => ({
-    name,
-    text: typeof value === 'string' ? value : JSON.stringify(value, null, 2),
-    isMarkdown: markdown.includes(name),
-  }));
-  return message === null ? sent : [{ name: 'message', text: message, isMarkdown: true }];
+/** Lists everything that the task sent besides what {@link listPrompts} asks. */
+export function listValues({
+  kind,
+  payload,
+}: Request): { name: string; text: string; isMarkdown: boolean }[] {
+  if (!('input' in payload)) {
+    const { message } = payload;
+    return message === null ? [] : [{ name: 'message', text: message, isMarkdown: true }];
+  }
+  const markdown = kind === 'plan_requested' ? ['summary', 'plan'] : [];
+  const asked = kind === 'question_requested' ? ['questions'] : [];
+  return Object.entries(payload.input)
+    .filter(([name]) => !asked.includes(name))
+    .map(([name, value]) => ({
+      name,
+      text: typeof value === 'string' ? value : JSON.stringify(value, null, 2),
+      isMarkdown: markdown.includes(name),
+    }));
 }
 
 /**
