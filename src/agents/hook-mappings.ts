@@ -22,6 +22,8 @@ export type HookQuestion = {
   title: string;
   /** The member of the payload, as `publishNotification` names it, and its input. */
   kind: 'planRequested' | 'questionRequested';
+  /** Whether it asks for permission: see approval.ts. */
+  isPermission: boolean;
   shown: object;
   toDecision(answer: AnswerContent): Decision;
 };
@@ -97,6 +99,7 @@ function askPermission({ tool, input, suggestions }: HookCall): HookQuestion {
   return {
     title,
     kind: 'questionRequested',
+    isPermission: true,
     shown: { questions: [{ question: title, options: shown }] },
     toDecision(answer) {
       const { options: [chosen = -1] = [], other = null } = questionsOf(answer)[0] ?? {};
@@ -163,6 +166,7 @@ function askQuestions({ input }: HookCall): HookQuestion {
   return {
     title: toTitle(shown.questions[0]?.question ?? '', 'A question'),
     kind: 'questionRequested',
+    isPermission: false,
     shown,
     toDecision(answer) {
       const answers = questionsOf(answer).map(({ question, labels, other }) => [
@@ -182,6 +186,7 @@ function proposePlan({ input }: HookCall): HookQuestion {
   return {
     title: 'Approve the plan?',
     kind: 'planRequested',
+    isPermission: false,
     // All of it, because it is all approved: an agent asks for permissions beside the plan.
     shown: { summary, ...input },
     toDecision(answer) {

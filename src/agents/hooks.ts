@@ -6,6 +6,7 @@ import { isRecord } from '../errors/issue.ts';
 import { reportError } from '../graphql/errors.ts';
 import { requestQuery, sendText } from '../http/messages.ts';
 import { readJson } from '../http/read-body.ts';
+import { PERMISSION_PREFIX } from '../notifications/answers/approval.ts';
 import type { FoundRequest } from '../notifications/answers/await-request.ts';
 import { contextOf } from '../server/caller.ts';
 import { describeRange, findExcess, idSchema } from '../values/constraints.ts';
@@ -145,8 +146,8 @@ async function decide(
   { ask, prefix }: IdentifiedCall,
 ): Promise<Outcome> {
   const context = contextOf(response);
-  const { title, kind, shown, toDecision } = ask();
-  const toolId = prefix.slice(prefix.indexOf(':') + 1, -1);
+  const { title, kind, isPermission, shown, toDecision } = ask();
+  const toolId = (isPermission ? PERMISSION_PREFIX : '') + prefix.slice(prefix.indexOf(':') + 1, -1);
   // An equal call is another request, unless the caller says that it repeats this one.
   const id = prefix + digest(call ?? randomUUID());
   const payload = { [kind]: { toolId, input: shown } };

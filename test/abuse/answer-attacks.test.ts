@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { CompactEncrypt, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
+import { awaitOpen, recordedBody, sendHook } from '../support/agents.ts';
 import {
   type AnsweringGateway,
   decide,
@@ -13,6 +14,7 @@ import {
   startAnsweringGateway,
 } from '../support/answer-page.ts';
 import { putContact } from '../support/delivery.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { deleteUser, payloads, publish } from '../support/records.ts';
 import { readNotification } from '../support/requests.ts';
@@ -179,6 +181,21 @@ describe('a link is void', () => {
     const path = `${other().address}/answer/${tokenOf(target)}`;
     expect((await openLink(path)).status).toBe(404);
     expect((await sendForm(path, decide.approve, { Origin: gateway.address })).status).toBe(404);
+    expect(await isOpen(target)).toBe(true);
+  });
+
+  test('with ANSWER_LINKS=questions, if it is about a permission request', async () => {
+    const userId = 'permits';
+    await putContact(gateway, userId, { email: `${userId}@example.com` });
+    const repeated = { userId, call: 'call-1', wait: '0' };
+    await sendHook(gateway, recordedBody('claude', 'Bash'), repeated);
+    const [{ id }] = await awaitOpen(gateway, userId);
+    const target = { userId, id, link: await eventually(() => findLink(gateway, userId)) };
+    expect((await openLink(target.link)).page).toContain('Allow Bash?');
+    const path = `${questions.address}/answer/${tokenOf(target)}`;
+    expect((await openLink(path)).status).toBe(404);
+    const allowOnce = { 'choice-0': '0' };
+    expect((await sendForm(path, allowOnce, { Origin: gateway.address })).status).toBe(404);
     expect(await isOpen(target)).toBe(true);
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { renderMarkdown } from '../../src/pages/markdown.ts';
+import { recordedBody, sendHook } from '../support/agents.ts';
 import {
   type AnsweringGateway,
   decide,
@@ -10,6 +11,7 @@ import {
   startAnsweringGateway,
 } from '../support/answer-page.ts';
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
+import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { dismiss } from '../support/inbox.ts';
 import { resolve } from '../support/records.ts';
@@ -21,6 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
+const question = { question: 'Which?', options: [{ label: 'A' }, { label: 'B' }] };
+
 const read = async (userId: string, id: string) => (await readNotification(gateway, userId, id)).request;
 
 test('a mail links to the page, and warns that whoever has the link can answer', async () => {
@@ -31,6 +35,46 @@ test('a mail links to the page, and warns that whoever has the link can answer',
   expect(html).toContain(`<a href="${link}">Read and answer</a></strong><br><small>${warning}`);
   const parts = link.split('/').at(-1)?.split('.') ?? [];
   expect(parts.map((part) => Buffer.from(part, 'base64url').toString()).join()).not.toMatch(/mail|example/);
+});
+
+describe('with ANSWER_LINKS=questions', () => {
+  let questions: AnsweringGateway;
+  beforeAll(async () => {
+    questions = await startAnsweringGateway({ ANSWER_LINKS: 'questions' });
+  });
+  afterAll(() => questions.close());
+
+  /** Asks by a hook, and returns the text of the mail. */
+  async function askByHook(agent: string, tool: string): Promise<string> {
+    const userId = `${agent}-${tool}`;
+    await putContact(questions, userId, { email: `${userId}@example.com` });
+    await sendHook(questions, recordedBody(agent, tool), { userId, agent, call: 'call-1', wait: '0' });
+    return eventually(() => {
+      const mail = questions.mails.find(({ to }) => to.includes(`${userId}@example.com`));
+      if (mail?.parsed.text === undefined) throw new Error('No mail arrived.');
+      return mail.parsed.text;
+    });
+  }
+
+  test.each([
+    ['claude', 'Bash'],
+    ['claude', 'ExitPlanMode'],
+    ['codex', 'Bash'],
+  ])('no mail about a call that the user approves links to the page (%s, %s)', async (agent, tool) => {
+    const text = await askByHook(agent, tool);
+    expect(text).toContain('https://app.example.com/inbox/');
+    expect(text).not.toContain('/answer/');
+  });
+
+  test('one about a question of an agent does', async () => {
+    expect(await askByHook('claude', 'AskUserQuestion')).toContain(`${questions.address}/answer/`);
+  });
+
+  test('and one of a platform that names a tool like a permission request', async () => {
+    const payload = { questionRequested: { toolId: 'permission.1', input: { questions: [question] } } };
+    const { link } = await publishByMail(questions, 'platform', 'question_requested', { payload });
+    expect((await sendForm(link, { 'choice-0': '0' })).status).toBe(200);
+  });
 });
 
 describe('GET', () => {

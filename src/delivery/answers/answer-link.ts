@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Config, EncryptionKeys } from '../../config.ts';
 import { type AnswerLink, createLinkCipher } from '../../encryption/bound-cipher.ts';
-import type { NotificationKind } from '../../notifications/notification.enums.ts';
+import { asksApproval } from '../../notifications/answers/approval.ts';
 import type { Contact } from '../contact.entity.ts';
 import type { Asked } from './give-answer.ts';
 
@@ -26,15 +26,15 @@ export function createAnswerLinks(
   keys: EncryptionKeys,
 ) {
   const cipher = createLinkCipher(keys);
-  const allows = (kind: NotificationKind) =>
-    linked === 'all' || (linked === 'questions' && kind !== 'plan_requested');
+  const allows = ({ notification }: Asked) =>
+    linked === 'all' || (linked === 'questions' && !asksApproval(notification));
   return {
     /** Whether there are any links. */
     areOn: linked !== 'off',
     /** Returns the link for a recipient; `undefined` if the request has none. */
     async create(asked: Asked, recipient: Recipient): Promise<string | undefined> {
-      const { userId, id, kind, requestState } = asked.notification;
-      if (publicUrl === null || !allows(kind) || requestState !== 'open') return undefined;
+      const { userId, id, requestState } = asked.notification;
+      if (publicUrl === null || !allows(asked) || requestState !== 'open') return undefined;
       const link = { userId, id, bound: bind(asked, recipient), expiresAt: Date.now() + LIFETIME_MS };
       return publicUrl + ANSWER_PATH.replace('{token}', await cipher.encrypt(link, purpose));
     },
@@ -49,7 +49,7 @@ export function createAnswerLinks(
     },
     /** Whether a link is still valid for what is stored. */
     isValid: ({ bound }: AnswerLink, asked: Asked, recipient: Recipient): boolean =>
-      allows(asked.notification.kind) && bound === bind(asked, recipient),
+      allows(asked) && bound === bind(asked, recipient),
   };
 }
 
