@@ -7,11 +7,13 @@ import { message } from '../delivery/providers.ts';
 import { arbitraryCharacter } from '../support/arbitrary-text.ts';
 import { listButtons, listTexts, MessageShape, ModalShape } from '../support/block-kit.ts';
 import type { ChatMessage } from '../support/chat-api.ts';
+import { putContact } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { dismiss } from '../support/inbox.ts';
 import { resolve } from '../support/records.ts';
 import { answer, answers, readNotification } from '../support/requests.ts';
 import {
+  awaitMessage,
   click,
   createSubmission,
   interact,
@@ -21,6 +23,7 @@ import {
   type SlackGateway,
   startSlackGateway,
 } from '../support/slack.ts';
+import { signTaskToken } from '../support/tokens.ts';
 
 let gateway: SlackGateway;
 beforeAll(async () => {
@@ -125,6 +128,16 @@ describe('a question', () => {
     ['with eleven options', [toQuestion(...many(11))], ['Review']],
     ['that no modal can show', [{ question: 'x'.repeat(3001), options: [] }], ['Review']],
     ['of none', [], ['Review']],
+    [
+      'with a preview',
+      [{ question: 'Which?', options: [{ label: 'A' }, { label: 'B', preview: 'b' }] }],
+      ['Review'],
+    ],
+    [
+      'and another with a preview',
+      [why, { question: 'Which?', options: [{ label: 'A', preview: 'a' }] }],
+      ['Review'],
+    ],
     ['of 50 with options', Array(50).fill(toQuestion('A')), ['Review']],
   ])('%s', async (what, questions, labels) => {
     const userId = `asks-${what.replaceAll(' ', '-')}`;
@@ -183,6 +196,47 @@ describe('a question', () => {
       [[0, 2], 'E'],
       [[], 'So'],
     ]);
+  });
+});
+
+describe('a request of a task token', () => {
+  /* Broken up, a text with what could be a link looks like another one, which would be approved in its place. */
+  const question = (...texts: string[]) => ({
+    question: 'Which?',
+    options: texts.map((label) => ({ label })),
+  });
+  const decisions = ['Approve', 'Request changes', 'Reject'];
+  test.each<[what: string, given: { payload: object }, labels: string[]]>([
+    ['a plan', planOf({ summary: 's', plan: 'rm -rf /srv/data. old' }), decisions],
+    ['a plan with what could be a link', planOf({ summary: 's', plan: 'rm -rf /srv/data.old' }), ['Review']],
+    [
+      'a plan with what could be a link in a list',
+      planOf({ summary: 's', plan: 'p', files: ['data.old'] }),
+      ['Review'],
+    ],
+    [
+      'a plan with what could be a link as a name',
+      planOf({ summary: 's', plan: 'p', 'data.old': '' }),
+      ['Review'],
+    ],
+    ['a question', questionsOf([question('data. old', 'None')]), ['data. old', 'None', 'Another answer']],
+    ['a question with what could be a link', questionsOf([question('data.old', 'None')]), ['Review']],
+    ['several questions', questionsOf([question('data. old'), question()]), ['Answer']],
+    [
+      'several questions with what could be a link',
+      questionsOf([question('data.old'), question()]),
+      ['Review'],
+    ],
+  ])('is answered where it is shown as it was sent: %s', async (what, { payload }, labels) => {
+    const userId = `by-task-${what.replaceAll(' ', '-')}`;
+    await putContact(gateway, userId, { chatMemberId: memberOf(userId) });
+    const runner = gateway.as(() => signTaskToken(userId, 't'));
+    const task = { id: 't', projectId: 'p' };
+    const { notification } = await runner.publish({ userId, title: 'A title', task, payload });
+    const message = await awaitMessage(gateway, userId, notification.id);
+
+    expect(labelsOf(message)).toEqual(labels);
+    expect(JSON.stringify(message)).not.toContain('data.old');
   });
 });
 
@@ -358,7 +412,8 @@ describe('blocks and modals', () => {
               .map(([name, value]) => `${name}:${typeof value === 'string' ? value : JSON.stringify(value)}`),
           ];
           const strip = (text: string) => showHidden(text).replaceAll(/\s/g, '');
-          if (!byTask) for (const text of wanted) expect(strip(shown)).toContain(strip(text));
+          for (const text of wanted) expect(strip(shown)).toContain(strip(text));
+          expect(questions.some(({ options }) => options.some(({ preview }) => preview))).toBe(false);
         },
       ),
       { numRuns: 300 },

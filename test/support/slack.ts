@@ -42,9 +42,13 @@ export async function publishInChat(
   kind: Kind = 'plan_requested',
   input: Record<string, unknown> = {},
 ): Promise<{ id: string; message: ChatMessage }> {
-  const memberId = memberOf(userId);
-  await putContact(gateway, userId, { email: `${userId}@example.com`, chatMemberId: memberId });
+  await putContact(gateway, userId, { email: `${userId}@example.com`, chatMemberId: memberOf(userId) });
   const { id } = await publish(gateway, userId, kind, input);
+  return { id, message: await awaitMessage(gateway, userId, id) };
+}
+
+/** Returns the message about a notification, once the gateway knows where it is. */
+export async function awaitMessage(gateway: Reached, userId: string, id: string): Promise<ChatMessage> {
   await eventually(async () => {
     const sent = await gateway.database.sql(
       'select receipt from delivery where user_id = $1 and notification_id = $2 and receipt is not null',
@@ -52,9 +56,9 @@ export async function publishInChat(
     );
     if (sent.length === 0) throw new Error('The message was not sent.');
   });
-  const message = gateway.chat.messages.findLast((one) => one.memberId === memberId);
+  const message = gateway.chat.messages.findLast((one) => one.memberId === memberOf(userId));
   if (message === undefined) throw new Error('No message arrived.');
-  return { id, message };
+  return message;
 }
 
 export const memberOf = (userId: string) => `U-${userId}`;

@@ -61,7 +61,7 @@ export function createBlocks(message: Message, { notification, requestHash }: As
   return [head, ...shown.map(section), { type: 'actions', elements: fits ? buttons : [review] }];
 }
 
-/** Lists the buttons of a request; none if it is answered in the web app. `isWhole` is whether a message can show it. */
+/** Lists the buttons of a request; none if it is answered in the web app. `isWhole` is whether a message shows all of it. */
 function listButtons(notification: Notification, isWhole: boolean): Button[] {
   if (notification.kind === 'plan_requested') {
     const buttons: Button[] = [
@@ -81,28 +81,28 @@ function listButtons(notification: Notification, isWhole: boolean): Button[] {
   return isWhole && areClear ? [...options, { label: texts('other'), opensModal: true }] : [];
 }
 
-/** Lists what must be shown: the plan or each question, then everything else; `undefined` if it does not fit. */
-function listParts({ byTask, ...notification }: Notification, max: number): string[] | undefined {
-  const shown = listTexts(notification).map(
-    (text) => showHidden(byTask ? breakLinks(text) : text).trim() || '(empty)',
-  );
-  const lengths = shown.map((text) => escapeControls(text).length);
-  return Math.max(0, ...lengths) <= MAX.text && lengths.reduce((sum, length) => sum + length, 0) <= max
-    ? shown
-    : undefined;
-}
-
-function listTexts(notification: Pick<Notification, 'kind' | 'payload'>): string[] {
+/**
+ * Lists everything that the task sent: the plan or each question, then the rest; `undefined` if not all of it is shown. The chat
+ * shows no previews, which can be the input of a tool, and nothing of a task token that could be a link: broken up, it would
+ * look like another text.
+ */
+function listParts(notification: Notification, max: number): string[] | undefined {
   // A reply approves nothing.
   if (notification.kind === 'task_response_ready') return [];
-  const prompts =
-    notification.kind === 'question_requested' ? listPrompts(texts, notification).map(describePrompt) : [];
-  return [...prompts, ...listValues(notification).map(({ name, text }) => `${name}:\n${text}`)];
+  const prompts = notification.kind === 'question_requested' ? listPrompts(texts, notification) : [];
+  const values = listValues(notification).map(({ name, text }) => `${name}:\n${text}`);
+  const sent = [...prompts.map(describePrompt), ...values];
+  const hasPreview = prompts.some(({ choices }) => choices.some(({ preview }) => preview));
+  const couldLink = notification.byTask && sent.some((text) => breakLinks(text) !== text);
+  const shown = sent.map((text) => showHidden(text).trim() || '(empty)');
+  const lengths = shown.map((text) => escapeControls(text).length);
+  const fits = Math.max(0, ...lengths) <= MAX.text && lengths.reduce((sum, length) => sum + length, 0) <= max;
+  return fits && !hasPreview && !couldLink ? shown : undefined;
 }
 
 function describePrompt({ legend, choices }: Prompt): string {
-  const options = choices.map(({ label, description, preview }, index) =>
-    [`${index + 1}. ${label}`, description, preview].filter(Boolean).join('\n'),
+  const options = choices.map(({ label, description }, index) =>
+    [`${index + 1}. ${label}`, description].filter(Boolean).join('\n'),
   );
   return [legend, ...options].join('\n\n');
 }
