@@ -5,7 +5,7 @@ import {
   Server,
 } from '@modelcontextprotocol/server';
 import type { Request as ExpressRequest, Response as ExpressResponse, RequestHandler } from 'express';
-import { ConflictError, NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
+import { NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/errors.ts';
 import { EVENT_STREAM } from '../graphql/plugins/request.ts';
 import { createBodyError, readJson } from '../http/read-body.ts';
@@ -158,7 +158,5 @@ function send({ status, headers, text }: Reply, response: ExpressResponse): void
 /** Describes an error for a model, with what it can do about it. */
 function explain(error: unknown, { context }: ToolCaller): string {
   const shown = reportError(error, context);
-  if (shown instanceof NotFoundError) return 'This task has no such request or tool.';
-  const isFull = shown instanceof ConflictError && shown.reason === 'LIMIT_REACHED';
-  return isFull ? `${shown.message} Withdraw one by withdraw_request, or wait for answers.` : shown.message;
+  return shown instanceof NotFoundError ? 'This task has no such request or tool.' : shown.message;
 }

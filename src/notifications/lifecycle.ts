@@ -21,7 +21,8 @@ import type { Resolution } from './notification.enums.ts';
  *   notification is settled in the same way, and the notification stays dismissed.
  * - An expiry that is due comes before anything else that would settle the request.
  * - Every change gets the next revision of the user. Times never decrease, even if clocks do.
- * - Removed are settled notifications: by age, or to make room for those of a task token (publish.ts).
+ * - Removed are settled notifications: by age, or, unless they have an answer, to make room for those of a task token
+ *   (task-budget.ts).
  */
 
 /** What rules know of a notification: everything but its content. */

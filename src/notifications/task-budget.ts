@@ -38,22 +38,35 @@ export type Budget = {
 const isRequest = ({ requestState }: State) => requestState !== 'none';
 
 /**
- * Decides about another notification of a task. Removed are settled notifications that are no requests. What was sent
- * within the hour stays until then, because it is what the limits of messages count.
+ * Whether a notification is removed if there is no room. What was sent within the hour stays, because the limits of messages
+ * count it. So does a request that was settled within the hour: the user may still see it as open, and must not answer
+ * another one that takes its ID. One that has an answer always stays.
+ */
+function isRemovable(one: State, hourAgo: Time): boolean {
+  if (!isRequest(one)) return one.status !== 'active' && !isRecent(one, hourAgo);
+  const hasNoAnswer = one.requestState === 'expired' || one.requestState === 'withdrawn';
+  return hasNoAnswer && one.resolvedAt !== null && one.resolvedAt <= hourAgo;
+}
+
+/** Whether it was sent within the hour. */
+const isRecent = ({ createdAt, skippedChannels }: State, hourAgo: Time): boolean =>
+  createdAt > hourAgo && isSent(skippedChannels);
+
+/**
+ * Decides about another notification of a task.
  * @param own the notifications of the task that task tokens published
  * @param open the number of open requests of the task that the notification does not supersede
  * @throws {ConflictError} if the task has used up its budget
  */
 export function spendBudget(own: readonly State[], open: number, asks: boolean, at: Time): Budget {
   const hourAgo = addMilliseconds(at, -HOUR_MS);
-  const isRecent = ({ createdAt, skippedChannels }: State) => createdAt > hourAgo && isSent(skippedChannels);
-  const removable = own.filter((one) => one.status !== 'active' && !isRequest(one) && !isRecent(one));
+  const removable = own.filter((one) => isRemovable(one, hourAgo));
   if (own.length - removable.length >= MAX_STORED) {
-    const message = `The task has ${MAX_STORED} notifications, which is the maximum, and none that may be removed.`;
+    const message = `The task has ${MAX_STORED} notifications, which is the maximum, and none that may be removed. Open, active and answered ones stay, the others for an hour.`;
     throw new ConflictError('LIMIT_REACHED', message);
   }
   if (asks && open >= MAX_OPEN) {
-    const message = `The task has ${MAX_OPEN} open requests, which is the maximum.`;
+    const message = `The task has ${MAX_OPEN} open requests, which is the maximum. Withdraw one, or wait for answers.`;
     throw new ConflictError('LIMIT_REACHED', message);
   }
   const removed = removable
@@ -61,6 +74,6 @@ export function spendBudget(own: readonly State[], open: number, asks: boolean, 
     .slice(0, Math.max(0, own.length + 1 - MAX_STORED))
     .map(({ id }) => id);
   const { max, reason } = asks ? sentPerHour.requests : sentPerHour.notifications;
-  const sent = own.filter((one) => isRequest(one) === asks && isRecent(one)).length;
+  const sent = own.filter((one) => isRequest(one) === asks && isRecent(one, hourAgo)).length;
   return { removed, reason: sent >= max ? reason : undefined };
 }

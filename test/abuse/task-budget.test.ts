@@ -4,9 +4,10 @@ import type { TestDatabase } from '../support/database.ts';
 import { addTargets, listShown, unreachableProviders, untilEnded } from '../support/delivery.ts';
 import { useGateway } from '../support/gateway.ts';
 import type { PublishNotificationInput } from '../support/generated/types.ts';
+import { dismiss } from '../support/inbox.ts';
 import { payloads, publish as publishAsPlatform } from '../support/records.ts';
-import { answer, answers } from '../support/requests.ts';
-import { signTaskToken } from '../support/tokens.ts';
+import { answer, answers, awaitRequest, makeExpired } from '../support/requests.ts';
+import { platform, signTaskToken } from '../support/tokens.ts';
 
 /*
  * A runner in a workspace publishes as much as it may, to fill the database and the chat of its user. What the user
@@ -62,7 +63,7 @@ async function copy(userId: string, id: string, count: number): Promise<void> {
   await from('delivery', 'notification_id', time);
 }
 
-test('stores 200 notifications of a task: the oldest settled ones give way, requests never', async () => {
+test('stores 200 notifications of a task: the oldest settled ones give way, answered ones never', async () => {
   const publish = createTask('alice');
   await addTargets(gateway, 'alice');
   const { id: other } = await publishAsPlatform(gateway, 'alice', 'task_failed', { task });
@@ -95,7 +96,7 @@ test('stores 200 notifications of a task: the oldest settled ones give way, requ
     const publishing = expect(publish(input)).rejects;
     await publishing.toMatchObject(conflict('LIMIT_REACHED'));
     await publishing.toThrow(
-      'The task has 200 notifications, which is the maximum, and none that may be removed.',
+      'The task has 200 notifications, which is the maximum, and none that may be removed. Open, active and answered ones stay, the others for an hour.',
     );
   }
   expect(await publish({ ...failed, id: 't:fourth' })).toMatchObject({ created: false });
@@ -110,6 +111,44 @@ test('stores 200 notifications of a task: the oldest settled ones give way, requ
   expect(await publish({ ...plan, id: 't:last' })).toMatchObject({ created: true });
   expect(await listIds('alice')).not.toContain('t:second');
   expect(await listIds('alice')).toEqual(expect.arrayContaining(['t:request', 't:request-196']));
+});
+
+test('requests without an answer give way an hour after they were settled, whether they were sent or not', async () => {
+  const publish = createTask('frank');
+  const ask = (id: string, given: Input = {}) =>
+    publish({ ...plan, id: `t:${id}`, supersedes: 'NOTHING', ...given });
+  await ask('answered');
+  await answer(gateway, 'frank', { id: 't:answered', ...answers.approve });
+  await copy('frank', 't:answered', 195);
+  await ask('expired', { expiresInSeconds: 3600 });
+  await makeExpired(gateway.database, 'frank', 't:expired');
+  expect(await awaitRequest(gateway, 'frank', 't:expired')).toMatchObject({ state: 'EXPIRED' });
+  await ask('withdrawn');
+  await dismiss(gateway, 'frank', ['t:withdrawn']);
+  await gateway.as(platform).resolve({ userId: 'frank', ids: ['t:withdrawn'], reason: 'RESUMED' });
+  await ask('open');
+  await ask('put-off');
+  await dismiss(gateway, 'frank', ['t:put-off']);
+  const full = expect.objectContaining(conflict('LIMIT_REACHED'));
+  const passHour = (id: string) =>
+    sql(
+      `update notification set created_at = created_at - interval '1 hour', updated_at = updated_at - interval '1 hour',
+         resolved_at = resolved_at - interval '1 hour' where user_id = 'frank' and id = $1`,
+      [id],
+    );
+
+  for (const id of ['t:open', 't:put-off', 't:answered']) await passHour(id);
+  await expect(ask('1')).rejects.toEqual(full);
+  for (const [index, id] of ['t:withdrawn', 't:expired'].entries()) {
+    await passHour(id);
+    expect(await ask(`new-${index}`)).toMatchObject({ created: true });
+    expect(await listIds('frank')).not.toContain(id);
+    await expect(ask('2')).rejects.toEqual(full);
+  }
+
+  const ids = await listIds('frank');
+  expect(ids).toHaveLength(200);
+  expect(ids).toEqual(expect.arrayContaining(['t:answered', 't:answered-195', 't:open', 't:put-off']));
 });
 
 test('sends 12 notifications and 30 requests of a task within an hour, and then stores them only', async () => {

@@ -245,7 +245,7 @@ describe('errors are results that say what to do', () => {
   test('for 20 open requests, and for a used-up rate', async () => {
     const client = await connect('busy');
     for (let count = 0; count < 20; count += 1) await call(client, 'ask_human', unanswered);
-    expect(await refuse(client, 'ask_human', unanswered)).toMatch(/20 open requests.*withdraw_request/);
+    expect(await refuse(client, 'ask_human', unanswered)).toMatch(/20 open requests.*Withdraw one, or wait/);
 
     const limited = await startTestGateway({ RATE_LIMIT_TASKS_PER_MINUTE: '3' }, gateway.database);
     const hasty = await connect('hasty', { at: limited });
@@ -253,6 +253,17 @@ describe('errors are results that say what to do', () => {
     const third = hasty.callTool({ name: 'ask_human', arguments: unanswered });
     await expect(third).rejects.toThrow('Too many requests');
     await limited.close();
+  });
+
+  test('for 200 answered requests', async () => {
+    const client = await connect('full');
+    const { request_id: id } = await call(client, 'ask_human', unanswered);
+    await answer(gateway, 'full', { id, ...answers.first });
+    await gateway.database.sql(
+      `insert into notification select (jsonb_populate_record(t, jsonb_build_object('id', id || n))).*
+         from notification t, generate_series(1, 199) n where user_id = 'full'`,
+    );
+    expect(await refuse(client, 'ask_human', unanswered)).toMatch(/200 notifications.* hour\.\W+$/);
   });
 
   test('for a request of another task or user, and a project that nobody names', async () => {
