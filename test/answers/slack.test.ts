@@ -37,8 +37,23 @@ const planOf = (input: object) => ({ payload: { planRequested: { toolId: 't', in
 const questionsOf = (questions: object[], others = {}) => ({
   payload: { questionRequested: { toolId: 't', input: { questions, ...others } } },
 });
+/** What a member was told, as plain text. */
 const told = (userId: string) =>
-  gateway.chat.ephemerals.filter(({ user }) => user === memberOf(userId)).map(({ text }) => text);
+  gateway.chat.ephemerals
+    .filter(({ user }) => user === memberOf(userId))
+    .map(({ text, blocks }) => {
+      expect(blocks).toMatchObject([{ text: { type: 'plain_text', text } }]);
+      return text;
+    });
+
+/** Publishes by the token of a task. */
+async function publishByTask(userId: string, payload: object) {
+  await putContact(gateway, userId, { chatMemberId: memberOf(userId) });
+  const runner = gateway.as(() => signTaskToken(userId, 't'));
+  const task = { id: 't', projectId: 'p' };
+  const { id } = (await runner.publish({ userId, title: 'A title', task, payload })).notification;
+  return { id, message: await awaitMessage(gateway, userId, id) };
+}
 
 describe('a plan', () => {
   test('that fits is shown whole, and approved by its button', async () => {
@@ -228,15 +243,26 @@ describe('a request of a task token', () => {
       ['Review'],
     ],
   ])('is answered where it is shown as it was sent: %s', async (what, { payload }, labels) => {
-    const userId = `by-task-${what.replaceAll(' ', '-')}`;
-    await putContact(gateway, userId, { chatMemberId: memberOf(userId) });
-    const runner = gateway.as(() => signTaskToken(userId, 't'));
-    const task = { id: 't', projectId: 'p' };
-    const { notification } = await runner.publish({ userId, title: 'A title', task, payload });
-    const message = await awaitMessage(gateway, userId, notification.id);
-
+    const { message } = await publishByTask(`by-task-${what.replaceAll(' ', '-')}`, payload);
     expect(labelsOf(message)).toEqual(labels);
     expect(JSON.stringify(message)).not.toContain('data.old');
+  });
+
+  test('that was answered shows no link and nothing hidden that was chosen', async () => {
+    const label = 'Sign in: https://evil.example/\u202etxt';
+    const linking = await publishByTask('links', questionsOf([question(label, 'None')]).payload);
+    await answer(gateway, 'links', { id: linking.id, questions: [{ index: 0, options: [0] }] });
+    await eventually(() =>
+      expect(linking.message.updates).toEqual([
+        expect.stringContaining('Answered: Sign in: https: // evil. example/[U+202E]txt (links, '),
+      ]),
+    );
+
+    const hiding = await publishByTask('hides', questionsOf([question('No\u202etxt', 'None')]).payload);
+    await click(gateway, hiding.message, 'No[U+202E]txt');
+    const settled = 'Answered: No[U+202E]txt (hides, in the chat)';
+    await eventually(() => expect(told('hides')).toEqual([settled]));
+    await eventually(() => expect(hiding.message.updates).toEqual([expect.stringContaining(settled)]));
   });
 });
 

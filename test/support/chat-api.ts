@@ -77,7 +77,7 @@ export async function startChatApi(port = 0) {
   const queue: ChatAnswer[] = [];
   const waiting: ((call: ChatCall) => void)[] = [];
   const granted = new Set<string>();
-  const ephemerals: { channel: string; user: string; text: string }[] = [];
+  const ephemerals: { channel: string; user: string; text: string; blocks: object[] }[] = [];
   const modals: Modal[] = [];
   const triggers = new Map<string, number>();
   let choose: (call: ChatCall) => ChatAnswer = () => 'ok';
@@ -97,8 +97,10 @@ export async function startChatApi(port = 0) {
       return message ? { ok: true, channel: { id: message.channel } } : refuse('channel_not_found');
     },
     'conversations.history': listMessages,
-    'chat.postEphemeral'({ channel = '', user = '', text = '' }) {
-      ephemerals.push({ channel, user, text });
+    'chat.postEphemeral'({ channel = '', user = '', text = '', blocks = [] }) {
+      const { error } = MessageShape.safeParse(blocks);
+      if (error) return refuse('invalid_blocks', { problem: z.prettifyError(error) });
+      ephemerals.push({ channel, user, text, blocks });
       return { ok: true, message_ts: '1.1' };
     },
     'views.open'({ trigger_id = '', view }) {

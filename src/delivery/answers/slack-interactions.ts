@@ -117,15 +117,16 @@ export function createSlackInteractions(chat: ChatConfig, secret: Secret, contex
       problem = `${texts('unstored')} ${texts(`${explain(error, record)[1]}_text`)}`;
       return problem;
     });
+    const notice = createNotice(result ?? '');
     // After a problem, a modal stays open with its entries.
     const shown = problem
       ? { response_action: 'errors', errors: { [fieldsOf(0).text]: problem } }
-      : { response_action: 'update', view: createNotice(result ?? '') };
+      : { response_action: 'update', view: notice };
     response.writeHead(200, { 'Content-Type': 'application/json' }).end(view ? JSON.stringify(shown) : '');
-    // Only this member sees it.
-    const message = result &&
-      place && { channel: place.channel, user: user.id, text: escapeControls(result) };
-    if (message) await call('chat.postEphemeral', message);
+    if (result === undefined || place === undefined) return;
+    // Only this member sees it. The blocks are plain text; where none are shown, the text is.
+    const message = { text: escapeControls(result), blocks: notice.blocks };
+    await call('chat.postEphemeral', { channel: place.channel, user: user.id, ...message });
   };
 }
 

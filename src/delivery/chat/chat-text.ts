@@ -1,8 +1,8 @@
 import { type Answer, findRequestState } from '../../notifications/answers/answer.ts';
 import type { Notification } from '../../notifications/notification.entity.ts';
-import { truncate } from '../../values/text.ts';
+import { showHidden, truncate } from '../../values/text.ts';
 import { textsIn } from '../answers/answer-texts.ts';
-import type { Message } from '../message.ts';
+import { breakLinks, type Message } from '../message.ts';
 
 /**
  * Maximum lengths in UTF-16 code units, before escaping, which makes a character at most five times as long. Slack
@@ -30,22 +30,26 @@ export function formatSettledMessage(message: Message, request?: Notification): 
 
 const texts = textsIn('en');
 
-/** Describes how a request was settled: the answer, who gave it and where, or that there is none. */
+/**
+ * Describes how a request was settled: the answer, who gave it and where, or that there is none. Labels of a task token have
+ * their links broken up, as in all messages.
+ */
 export function describeSettled(request?: Notification): string {
   const state = request && findRequestState(request);
   if (state === undefined || state === 'open') return 'Done: this no longer needs your attention.';
   if (!request?.answer) return `${texts(`state_${state}`)}. ${texts('undecided')}`;
   const { by, via } = request.answer;
-  const given = truncate(describeAnswer(request.answer), MAX_CHARACTERS.request);
+  const answer = describeAnswer(request.answer, request.byTask ? breakLinks : (label) => label);
+  const given = truncate(showHidden(answer), MAX_CHARACTERS.request);
   return `${texts('state_answered')}: ${given} (${join(', ', [by ?? '', texts(`via_${via}`)])})`;
 }
 
-function describeAnswer(answer: Answer): string {
+function describeAnswer(answer: Answer, show: (label: string) => string): string {
   if ('reply' in answer) return answer.reply.text;
   if ('plan' in answer) return join(': ', [texts(answer.plan.decision), answer.plan.feedback ?? '']);
   return join(
     '; ',
-    answer.questions.map(({ labels, other }) => join(', ', [...labels, other ?? ''])),
+    answer.questions.map(({ labels, other }) => join(', ', [...labels.map(show), other ?? ''])),
   );
 }
 
