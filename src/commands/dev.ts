@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { extendEnvironment, readConfig } from '../config.ts';
 import { startDatabaseServer } from '../database/database-server.ts';
 import { OperatorError } from '../errors/failure.ts';
+import { awaitStopSignal } from '../stop-signal.ts';
 import { printLine, runCommand } from './run-command.ts';
 
 /**
@@ -14,18 +15,14 @@ runCommand('npm run dev', async () => {
   const { production, dataDir, ...config } = readConfig();
   if (production)
     throw new OperatorError('npm run dev is for development. Unset NODE_ENV, or run: npm start');
-  const stopSignal = Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)));
+  const stopping = awaitStopSignal(['SIGINT', 'SIGTERM', 'SIGHUP']);
   const database = await startDatabaseServer({ ...config, dataDir }, 'own', printLine);
   try {
     const watcher = spawnWatcher(
       extendEnvironment({ DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') }),
     );
     const ended = once(watcher, 'exit');
-    const loss = await Promise.race([
-      stopSignal.then(() => undefined),
-      ended.then(() => undefined),
-      database.lost,
-    ]);
+    const loss = await Promise.race([stopping, ended.then(() => undefined), database.lost]);
     watcher.kill();
     await ended;
     if (loss !== undefined) throw loss;

@@ -5,6 +5,7 @@ import type { Database } from '../database/database.ts';
 import { type DatabaseUse, startDatabaseServer } from '../database/database-server.ts';
 import { describeFailure } from '../errors/failure.ts';
 import { createLog, type Log, type LogOutput, openLogOutput } from '../log.ts';
+import { awaitStopSignal, exitImmediately } from '../stop-signal.ts';
 import { version } from '../version.ts';
 
 /** A started service: a gateway or a worker. */
@@ -39,7 +40,7 @@ async function run({ database, load }: ServiceLoader): Promise<void> {
   const log = createLog(config.logLevel, output);
   for (const warning of config.warnings) log.warn(warning);
   const maxStopMs = config.shutdownDelayMs + config.shutdownGraceMs + CLEANUP_MS;
-  const stopping = awaitStopSignal(maxStopMs);
+  const stopping = awaitStopSignal(['SIGTERM', 'SIGINT']).then(() => exitAfter(maxStopMs));
   const printLine = (line: string) => {
     if (config.production) log.info(line);
     else output.write(`${line}\n`);
@@ -95,26 +96,7 @@ async function registerMetrics(config: Config, registry: Registry, output: LogOu
   registerLogMetrics(registry, output);
 }
 
-/** Resolves at the first SIGTERM or SIGINT. The process exits at the second one, or `maxMs` after the first. */
-function awaitStopSignal(maxMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const stop = () => {
-      if (isStopping) exit('received a second signal');
-      isStopping = true;
-      exitAfter(maxMs);
-      resolve();
-    };
-    process.on('SIGTERM', stop).on('SIGINT', stop);
-  });
-}
-
 /** Exits the process if it is still running after `maxMs`. */
 function exitAfter(maxMs: number): void {
-  setTimeout(exit, maxMs, `shutdown took longer than ${maxMs} ms`).unref();
-}
-
-function exit(reason: string): never {
-  process.stderr.write(`Exiting immediately: ${reason}.\n`);
-  process.exit(1);
+  setTimeout(exitImmediately, maxMs, `shutdown took longer than ${maxMs} ms`).unref();
 }

@@ -151,7 +151,7 @@ const steps = [
 const layers = [
   ['src/version.ts', 'src/errors/'],
   ['src/config.ts', 'src/config/', 'src/values/'],
-  ['src/log.ts', 'src/repeat.ts', 'src/encryption/', 'src/auth/', 'src/database/'],
+  ['src/log.ts', 'src/repeat.ts', 'src/stop-signal.ts', 'src/encryption/', 'src/auth/', 'src/database/'],
   ['src/revisions/', 'src/platform-events/', 'src/quota/', 'src/http/'],
   ['src/live/', 'src/pages/'],
   ['src/context.ts', ...steps.map((name) => `src/server/${name}.ts`), 'src/metrics/'],

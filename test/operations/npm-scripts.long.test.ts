@@ -89,6 +89,20 @@ test.each(['start', 'dev'])(
   },
 );
 
+test.each(['start', 'dev'])(
+  'Ctrl-C stops npm run %s and PostgreSQL, although npm forwards the signal',
+  async (script) => {
+    const command = await run(`interrupted-${script}`, repository, 'npm', 'run', script);
+    await command.waitForOutput(/GraphiQL/);
+
+    signalGroup(command.pid, 'SIGINT');
+
+    expect((await command.ended).stderr).not.toContain('Exiting immediately');
+    await waitUntilStopped(command);
+    expect(existsSync(command.lockFile)).toBe(false);
+  },
+);
+
 test('killing npm run dev also stops the gateway', async () => {
   const command = await dev('killed');
   await command.stop('SIGKILL');

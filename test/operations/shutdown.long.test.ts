@@ -128,17 +128,21 @@ describe('after SIGTERM', () => {
 describe('during SHUTDOWN_DELAY_MS, with a log that has no reader', () => {
   let gateway: GatewayProcess;
   let ended: Promise<Ended>;
+  let stoppedAt: number;
   beforeAll(async () => {
     gateway = await start({ SHUTDOWN_DELAY_MS: MINUTES });
     await gateway.waitForOutput(/^REST .*\n/m);
     expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(200);
     gateway.closeOutput();
-    ended = gateway.stop();
+    // As after Ctrl-C, which npm forwards. Of two equal signals, the kernel can keep one.
+    gateway.stop('SIGINT');
+    ended = gateway.stop('SIGTERM');
+    stoppedAt = Date.now();
     await waitUntilStopping(gateway);
   });
   afterAll(() => gateway.stop('SIGKILL'));
 
-  test('is not ready, serves requests, and closes connections', async () => {
+  test('is not ready, serves requests, and closes connections, also if two signals came at once', async () => {
     const { body, headers } = await readiness(gateway);
     expect(body).toMatchObject({ status: 'not_ready', checks: { process: 'is stopping', database: 'ok' } });
     expect(headers.get('connection')).toBe('close');
@@ -147,7 +151,8 @@ describe('during SHUTDOWN_DELAY_MS, with a log that has no reader', () => {
     expect((await fetch(`${gateway.address}/healthz`)).status).toBe(200);
   });
 
-  test('exits immediately on a second signal', async () => {
+  test('exits immediately on a signal more than a second later', async () => {
+    while (Date.now() < stoppedAt + 2000) await readiness(gateway);
     await gateway.stop('SIGINT');
     expect(await ended).toMatchObject({
       status: 1,
