@@ -45,7 +45,11 @@ export const DeliverySchema = defineEntity({
       properties: ['channel', 'dueAt'],
       where: "state in ('pending', 'sending')",
     },
-    { name: 'delivery_open', properties: ['userId'], where: 'is_open' },
+    {
+      name: 'delivery_open_by_key',
+      properties: ['userId', 'notificationId', 'channel', 'target'],
+      where: 'is_open',
+    },
     { name: 'delivery_failed', properties: ['channel', 'updatedAt'], where: "state = 'failed'" },
   ],
 });

@@ -5,7 +5,8 @@ import type { Outbox } from '../live/outbox.ts';
 import type { Log } from '../log.ts';
 import { type Repeating, repeat } from '../repeat.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
-import { endUnwanted, endUnwantedAfter } from './unwanted.ts';
+import type { DeliveryKey } from './select-deliveries.ts';
+import { endUnwanted, endUnwantedAfter, firstKey } from './unwanted.ts';
 
 /** How long users are collected whose deliveries are checked by one statement. */
 const COLLECT_MS = 10;
@@ -51,7 +52,7 @@ function startEnding(database: Database, log: Log): Ending {
   let running: Promise<void> | undefined;
   const sweep = repeat(
     async (signal) => {
-      let after: string | undefined = '';
+      let after: DeliveryKey | undefined = firstKey;
       while (after !== undefined && !signal.aborted) after = await endUnwantedAfter(database.fork(), after);
       return SWEEP_MS;
     },

@@ -87,25 +87,38 @@ export function selectWithTargets(db: Pick<Kysely<Tables>, 'selectFrom'>) {
     ]);
 }
 
-/** The maximum number of open deliveries that one statement reads. A user with more is not checked whole. */
+/** The maximum number of open deliveries that one statement reads. */
 export const MAX_CHECKED = 1000;
 
-/** Selects open deliveries, with everything that decides whether they are still wanted. */
-export const selectOpen = (db: Kysely<Tables>) =>
+/** The key of a delivery. */
+export type DeliveryKey = Readonly<Record<(typeof keyProperties)[number], string>>;
+
+/**
+ * Selects the open deliveries after a key, in the order of their keys, with everything that decides whether they are still
+ * wanted.
+ */
+export const selectOpen = (db: Kysely<Tables>, { param }: Params<DeliveryKey>) =>
   selectWithTargets(db)
     .select(deliveryKey)
     .select('Delivery.state')
     .where('Delivery.isOpen', '=', sql.lit(true))
+    .where(
+      sql<boolean>`(${sql.join(deliveryKey.map((name) => sql.ref(name)))})
+        > (${sql.join(keyProperties.map((name) => param(name)))})`,
+    )
     .orderBy('Delivery.userId')
+    .orderBy('Delivery.notificationId')
+    .orderBy('Delivery.channel')
+    .orderBy('Delivery.target')
     .limit(sql.lit(MAX_CHECKED));
 
-const findOpenOfUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
-  selectOpen(db).where((eb) => eb('Delivery.userId', '=', eb.fn.any(param('users', 'text[]')))),
+const findOpenOfUsers = defineStatement((db, { param }: Params<DeliveryKey & { users: readonly string[] }>) =>
+  selectOpen(db, { param }).where((eb) => eb('Delivery.userId', '=', eb.fn.any(param('users', 'text[]')))),
 );
 
-/** Finds the open deliveries of users. */
-export const findOpen = (database: Database, users: readonly string[]) =>
-  runStatement(database, findOpenOfUsers, { users });
+/** Finds the open deliveries of users after a key. */
+export const findOpen = (database: Database, users: readonly string[], after: DeliveryKey) =>
+  runStatement(database, findOpenOfUsers, { users, ...after });
 
 /** What decides whether a delivery is still wanted. Columns of missing rows are null. */
 type Wanted = { channel: DeliveryChannel; target: string; status: Notification['status'] | null } & {

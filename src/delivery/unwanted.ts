@@ -1,8 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { type Database, getKysely } from '../database/database.ts';
+import { valuesOf } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import {
+  type DeliveryKey,
   findOpen,
   findUnwantedReason,
   hasKeyOf,
@@ -15,29 +17,31 @@ import {
 
 /*
  * A delivery is open while a later change can still cancel it or, if its message was delivered, queue an update of the
- * message. A user has few open deliveries. Settling a notification, disabling a channel or removing a target ends them
+ * message. Settling a notification, disabling a channel or removing a target ends them
  * afterwards: a sender looks before it sends, and this is what ends those that nobody sends.
  */
 
+/** Sorts before all keys of deliveries. */
+export const firstKey: DeliveryKey = { userId: '', notificationId: '', channel: '', target: '' };
+
 /** Ends the open deliveries of users that are no longer wanted. */
 export async function endUnwanted(database: Database, users: readonly string[]): Promise<void> {
-  await endThose(database.fork(), await findOpen(database, users));
+  let after: DeliveryKey | undefined = firstKey;
+  while (after !== undefined) after = await endThose(database.fork(), await findOpen(database, users, after));
 }
 
 /**
- * Does the same for the users whose IDs follow one, as many as one step checks. Returns the user after whom the next step
- * begins; `undefined` if there are no more.
+ * Does the same for the deliveries of all users after a key, as many as one step checks. Returns the key after which the
+ * next step begins; `undefined` if there are no more.
  */
-export async function endUnwantedAfter(em: EntityManager, after: string): Promise<string | undefined> {
-  const open = await selectOpen(getKysely(em)).where('Delivery.userId', '>', after).execute();
-  await endThose(em, open);
-  if (open.length < MAX_CHECKED) return undefined;
-  // The last user may have more.
-  const last = open.at(-1)?.userId;
-  return open.findLast(({ userId }) => userId !== last)?.userId ?? last;
+export async function endUnwantedAfter(
+  em: EntityManager,
+  after: DeliveryKey,
+): Promise<DeliveryKey | undefined> {
+  return endThose(em, await selectOpen(getKysely(em), valuesOf(after)).execute());
 }
 
-async function endThose(em: EntityManager, open: Awaited<ReturnType<typeof findOpen>>): Promise<void> {
+async function endThose(em: EntityManager, open: Awaited<ReturnType<typeof findOpen>>) {
   const unwanted = open.flatMap((delivery) => {
     const reason = findUnwantedReason(delivery);
     // Only what is settled ends a delivery that is being sent or was delivered.
@@ -46,6 +50,7 @@ async function endThose(em: EntityManager, open: Awaited<ReturnType<typeof findO
       : { ...delivery, reason };
   });
   if (unwanted.length > 0) await endDeliveries(em, unwanted);
+  return open.length < MAX_CHECKED ? undefined : open.at(-1);
 }
 
 const { ref } = sql;

@@ -2,6 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createUnsubscribeTokens, toUnsubscribeUrl } from '../../src/delivery/email/unsubscribe-token.ts';
 import { conflict } from '../support/as.ts';
+import { insertNotifications } from '../support/bulk-records.ts';
 import {
   addTargets,
   listShown,
@@ -363,6 +364,35 @@ test('sent and failed deliveries are not cancelled, and a message that can be ch
   await setPreference('sent', { chatDmEnabled: false });
   expect(await storedAfterEnd('sent', other)).toContain('chat delivered');
   expect(await read()).toEqual(rows);
+});
+
+test('of a user with thousands, those that are settled are found, by the gateway that did so and by a sweep', async () => {
+  const { sql } = gateway.database;
+  await insertNotifications(gateway.database, 'many', 2500, { status: `'active'`, task_id: `'task-' || n` });
+  await sql(`insert into user_revision (user_id, notifications) values ('many', 2500)`);
+  await putContact(gateway, 'many', { chatMemberId: 'U-many' });
+  await sql(
+    `insert into delivery (user_id, notification_id, channel, target, provider, state, receipt, due_at, expires_at, created_at, updated_at)
+       select user_id, id, 'chat', '', 'chat', 'delivered', 'D1 1.0', now(), now() + interval '1 day', now(), now()
+         from notification where user_id = 'many'`,
+  );
+  const listUpdates = async () => {
+    const rows = await sql(`select notification_id as id from delivery
+      where user_id = 'many' and step = 'update' and state = 'pending' order by 1`);
+    return rows.map(({ id }) => id);
+  };
+  const all = await sql(`select id from notification where user_id = 'many' order by id`);
+  const at = (...places: number[]) => places.map((place) => String(all[place]?.id));
+
+  await dismiss(gateway, 'many', at(0, 999, 1000, 2499));
+  await eventually(async () => expect(await listUpdates()).toEqual(at(0, 999, 1000, 2499)));
+
+  await sql(`update notification set status = 'resolved' where user_id = 'many' and id = any($1)`, [
+    at(1, 1001, 2498),
+  ]);
+  const sweeping = await startTestGateway(settings, gateway.database);
+  await eventually(async () => expect(await listUpdates()).toEqual(at(0, 1, 999, 1000, 1001, 2498, 2499)));
+  await sweeping.close();
 });
 
 test('retention deletes deliveries with their notifications', async () => {
