@@ -206,14 +206,31 @@ describeInboxApp('for answers', ({ gateway, serve, open, openFor }) => {
     expect(issues).toEqual([]);
   });
 
-  test('expands a long plan', async () => {
+  test('shows a long plan whole while it can be approved, and cuts it later until it is expanded', async () => {
     const plan = Array.from({ length: 40 }, (_, index) => `${index + 1}. Step`).join('\n');
-    await publish(gateway, 'long', 'plan_requested', { payload: propose(plan) });
+    const branch = 'main\n'.repeat(40);
+    await publish(gateway, 'long', 'plan_requested', { title: 'Long', payload: propose(plan, { branch }) });
     const page = await openFor('long');
+    const button = (name: string) => card(page, 'Long').getByRole('button', { name });
     const height = async () => (await page.locator('.wa-markdown').locator('..').boundingBox())?.height ?? 0;
-    await page.getByRole('button', { name: 'Show all' }).waitFor();
-    const before = await height();
-    await page.getByRole('button', { name: 'Show all' }).click();
-    expect(await height()).toBeGreaterThan(before * 3);
+    await page.locator('.wa-markdown').waitFor();
+    const whole = await height();
+    expect(await page.locator('.wa-cut').count()).toBe(0);
+    expect(await button('Show all').count()).toBe(0);
+    await button('Approve').focus();
+    await page.getByRole('button', { name: 'Approve', disabled: false }).waitFor();
+    await page.keyboard.press('Enter');
+    await card(page, 'Long').getByText('By long in an app').waitFor();
+    // What the user has just read does not collapse.
+    expect(await height()).toBe(whole);
+    await button('Show less').first().click();
+    expect(await height()).toBeLessThan(whole / 3);
+
+    await page.reload();
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await button('Show all').first().waitFor();
+    expect(await page.locator('.wa-cut').count()).toBe(2);
+    await button('Show all').first().click();
+    expect(await height()).toBe(whole);
   });
 });

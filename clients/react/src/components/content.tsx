@@ -16,25 +16,28 @@ const MAX_CHARACTERS = 700;
 /** The content of each kind; of kinds that later versions of the gateway add, the preview. */
 export function Content({ notification }: { notification: NotificationCard }) {
   if (!isKnownNotification(notification)) return <LongText text={notification.previewText} />;
+  const isAnswerable = notification.request?.state === 'OPEN';
   switch (notification.__typename) {
     case 'PlanRequestedNotification':
-      return <Plan {...notification.payload} />;
+      return <Plan {...notification.payload} isAnswerable={isAnswerable} />;
     case 'TaskFailedNotification':
-    case 'TaskResponseReadyNotification':
-      return <LongText lead={notification.payload.messageLabel} text={notification.payload.message} />;
+    case 'TaskResponseReadyNotification': {
+      const { messageLabel, message } = notification.payload;
+      return <LongText lead={messageLabel} text={message} isWhole={isAnswerable} />;
+    }
     case 'QuestionRequestedNotification':
       return null;
   }
 }
 
-type PlanProps = { summary: string; plan: string; input: unknown };
+type PlanProps = { summary: string; plan: string; input: unknown; isAnswerable: boolean };
 
 /** Shows everything that the user approves: the plan, and whatever else the task gave with it. */
-function Plan({ summary, plan, input }: PlanProps) {
+function Plan({ summary, plan, input, isAnswerable }: PlanProps) {
   const others = listInput(input).filter(({ name }) => name !== 'summary' && name !== 'plan');
   return (
     <>
-      <LongText lead={summary} text={plan}>
+      <LongText lead={summary} text={plan} isWhole={isAnswerable}>
         <Suspense fallback={<PlainText text={plan} />}>
           <Markdown text={plan} />
         </Suspense>
@@ -44,7 +47,7 @@ function Plan({ summary, plan, input }: PlanProps) {
           <div key={name}>
             <dt>{name}</dt>
             <dd>
-              <LongText text={text} />
+              <LongText text={text} isWhole={isAnswerable} />
             </dd>
           </div>
         ))}
@@ -53,14 +56,17 @@ function Plan({ summary, plan, input }: PlanProps) {
   );
 }
 
-type LongTextProps = { lead?: string | null; text: string | null; children?: ReactNode };
+type LongTextProps = { lead?: string | null; text: string | null; isWhole?: boolean; children?: ReactNode };
 
-/** Shows a text, by default as it is, under a line that sums it up. A long one is cut until the user expands it. */
-function LongText({ lead, text, children }: LongTextProps) {
+/**
+ * Shows a text, by default as it is, under a line that sums it up. A long one is cut until the user expands it, unless it is
+ * shown whole: nobody answers what was hidden. Once it was, it is not cut by itself.
+ */
+function LongText({ lead, text, isWhole = false, children }: LongTextProps) {
   const { t } = useTexts();
-  const [isExpanded, setIsExpanded] = useState(false);
+  const [isExpanded, setIsExpanded] = useState(isWhole);
   if (text === null) return null;
-  const isLong = text.length > MAX_CHARACTERS || text.split('\n').length > MAX_LINES;
+  const isLong = !isWhole && (text.length > MAX_CHARACTERS || text.split('\n').length > MAX_LINES);
   return (
     <>
       {lead && (
