@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Kind, publish } from '../support/records.ts';
 import { acknowledge, answer, answers } from '../support/requests.ts';
+import { findBarriers } from './axe.ts';
 import { ask, asked, card, describeInboxApp, refuse, waitForLive } from './inbox-app.ts';
 
 const propose = (plan: string, more: object = {}) => ({
@@ -140,14 +141,24 @@ describeInboxApp('for answers', ({ gateway, serve, open, openFor }) => {
     await questions.getByRole('button', { name: 'Send' }).click();
     await questions.getByText('Answer every question.').waitFor();
     await questions.getByLabel('Red').check();
+    // Exactly what is marked is sent: the latest of a text and an option, but both if several can be chosen.
+    const expectMarked = async (...labels: string[]) =>
+      expect(await questions.locator('.wa-option:has(:checked)').allTextContents()).toEqual(labels);
+    await expectMarked('XML', 'Accounting', 'The archive', 'Red');
+    await questions.getByLabel('Or else').first().fill('CSV');
+    await questions.getByLabel('XML').check();
+    expect(await questions.getByLabel('Or else').first().inputValue()).toBe('');
+    await questions.getByLabel('Other').fill('Sales');
     await questions.getByLabel('Or else').last().fill('Green');
+    await expectMarked('XML', 'Accounting', 'The archive');
+    expect(await findBarriers(page)).toEqual([]);
     await questions.getByRole('button', { name: 'Send' }).click();
-    await questions.getByText('Accounting, The archive').waitFor();
+    await questions.getByText('Accounting, The archive, Sales').waitFor();
     await questions.getByText('By ask in an app').waitFor();
     await expectAnswer('ask', id, {
       questions: [
         { index: 0, options: [1], other: null },
-        { index: 1, options: [0, 1], other: null },
+        { index: 1, options: [0, 1], other: 'Sales' },
         { index: 2, options: [], other: 'Green' },
       ],
     });
@@ -159,15 +170,18 @@ describeInboxApp('for answers', ({ gateway, serve, open, openFor }) => {
     const page = await openFor('drafts');
     const feedback = card(page, 'Plan').getByLabel('What should change?');
     const option = card(page, 'Questions').getByLabel('Accounting');
+    const replaced = card(page, 'Questions').getByLabel('XML');
     const other = card(page, 'Questions').getByLabel('Or else').first();
     await card(page, 'Plan').getByRole('button', { name: 'Request changes' }).click();
     await page.keyboard.type('Smaller');
     await option.check();
+    await replaced.check();
     await other.fill('CSV');
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('link', { name: 'Inbox' }).click();
     expect(await feedback.inputValue()).toBe('Smaller');
     expect(await option.isChecked()).toBe(true);
+    expect(await replaced.isChecked()).toBe(false);
     expect(await other.inputValue()).toBe('CSV');
   });
 

@@ -1,5 +1,5 @@
 import { type AnswerContent, isKnownNotification, type NotificationCard } from '@workspace-account/client';
-import { useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import { Button, Form, SendButton } from './controls.tsx';
 import { useDraft } from './drafts.ts';
 import { useTexts } from './texts.tsx';
@@ -127,13 +127,24 @@ function readAnswers(questions: Questions, fields: FormData) {
   return answers.every(({ options, other }) => options.length > 0 || other !== null) ? answers : undefined;
 }
 
+/** Keeps one answer to a question that takes one: an own text replaces the option, and an option the text. */
+function keepLatest({ target, currentTarget }: FormEvent<HTMLFieldSetElement>): void {
+  if (!(target instanceof HTMLInputElement)) return;
+  const isOption = target.type === 'radio';
+  if (!isOption && target.value.trim() === '') return;
+  for (const field of currentTarget.querySelectorAll('input')) {
+    if (field.type === 'radio' && !isOption) field.checked = false;
+    if (field.type !== 'radio' && isOption) field.value = '';
+  }
+}
+
 /** A group of options for each question, with a text for another answer. */
 function QuestionFields({ id, questions }: { id: string; questions: Questions }) {
   const { t } = useTexts();
   const draft = useDraft(id);
   return questions.map(({ header, question, multiSelect, options }, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: a question is identified by its index.
-    <fieldset key={index} className="wa-question" data-multiple={multiSelect}>
+    <fieldset key={index} className="wa-question" onInput={multiSelect ? undefined : keepLatest}>
       <legend dir="auto">
         {header && <span className="wa-label">{header}</span>}
         {question} {multiSelect && <span className="wa-hint">{t('chooseSeveral')}</span>}
