@@ -164,6 +164,27 @@ describeInboxApp('for answers', ({ gateway, serve, open, openFor }) => {
     });
   });
 
+  test('shows what was allowed, and not what could have been', async () => {
+    const call = JSON.stringify({ command: `rm -r ${'build '.repeat(200)}` }, null, 2);
+    const options = [
+      { label: 'Allow once', preview: call },
+      { label: 'Allow for this session', preview: 'Bash(rm *)' },
+      { label: 'Deny' },
+    ];
+    const payload = ask([{ question: 'Allow Bash?', options }]);
+    await publish(gateway, 'allow', 'question_requested', { title: 'Allow Bash?', payload });
+    const page = await openFor('allow');
+    const request = card(page, 'Allow Bash?');
+    await request.getByLabel('Allow once').check();
+    await request.getByRole('button', { name: 'Send' }).click();
+    await request.getByText('By allow in an app').waitFor();
+    expect(await request.locator('.wa-answer .wa-preview').allTextContents()).toEqual([call]);
+    expect(await request.locator('.wa-answer .wa-cut').count()).toBe(1);
+    await request.getByRole('button', { name: 'Show all' }).click();
+    expect(await request.locator('.wa-answer .wa-cut').count()).toBe(0);
+    expect(await findBarriers(page)).toEqual([]);
+  });
+
   test('keeps what was typed while the user looks at something else', async () => {
     await publish(gateway, 'drafts', 'question_requested', { title: 'Questions', payload: ask(asked) });
     await publish(gateway, 'drafts', 'plan_requested', { title: 'Plan' });

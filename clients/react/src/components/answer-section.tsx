@@ -1,7 +1,8 @@
-import type { AnswerContent, NotificationCard } from '@workspace-account/client';
+import { type AnswerContent, isKnownNotification, type NotificationCard } from '@workspace-account/client';
 import { useRef, useState } from 'react';
 import type { UseAnswer } from '../use-answer.ts';
 import { AnswerForm } from './answer-form.tsx';
+import { LongText } from './content.tsx';
 import { useDraft } from './drafts.ts';
 import { InboxFailure } from './loaded.tsx';
 import { Time, useTexts } from './texts.tsx';
@@ -73,10 +74,17 @@ function Outcome({ notification, request: { answer, receipt } }: Omit<Props, 'an
         </p>
       )}
       <dl hidden={answer.questions === null}>
-        {answer.questions?.map(({ index, question, labels, other }) => (
+        {answer.questions?.map(({ index, question, options, labels, other }) => (
           <div key={index} dir="auto">
             <dt>{question}</dt>
-            <dd>{[...labels, ...(other === null ? [] : [other])].join(', ')}</dd>
+            <dd>
+              {[...labels, ...(other === null ? [] : [other])].join(', ')}
+              {listPreviews(notification, index, options).map(({ option, label, preview }) => (
+                <LongText key={option} lead={options.length > 1 ? label : null} text={preview}>
+                  <span className="wa-preview">{preview}</span>
+                </LongText>
+              ))}
+            </dd>
           </div>
         ))}
       </dl>
@@ -92,4 +100,14 @@ function Outcome({ notification, request: { answer, receipt } }: Omit<Props, 'an
       )}
     </div>
   );
+}
+
+/** The previews of chosen options of a question: what the user has allowed, for example. */
+function listPreviews(notification: NotificationCard, index: number, chosen: readonly number[]) {
+  if (!isKnownNotification(notification)) return [];
+  if (notification.__typename !== 'QuestionRequestedNotification') return [];
+  const { options = [] } = notification.payload.questions[index] ?? {};
+  return options
+    .map(({ label, preview }, option) => ({ option, label, preview }))
+    .filter(({ option, preview }) => preview && chosen.includes(option));
 }

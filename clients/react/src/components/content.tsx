@@ -62,7 +62,7 @@ type LongTextProps = { lead?: string | null; text: string | null; isWhole?: bool
  * Shows a text, by default as it is, under a line that sums it up. A long one is cut until the user expands it, unless it is
  * shown whole: nobody answers what was hidden. Once it was, it is not cut by itself.
  */
-function LongText({ lead, text, isWhole = false, children }: LongTextProps) {
+export function LongText({ lead, text, isWhole = false, children }: LongTextProps) {
   const { t } = useTexts();
   const [isExpanded, setIsExpanded] = useState(isWhole);
   if (text === null) return null;
