@@ -277,6 +277,18 @@ describeInboxApp('of notifications', ({ gateway, serve, open, openFor }) => {
     expect(await card(page, 'Number 21').locator('.wa-kind').textContent()).toBe('Notification');
   });
 
+  test('says that a notification does not exist, and shows the inbox if the fragment names no screen', async () => {
+    const page = await openFor('lost', 'notification/none');
+    await page.getByText('This notification does not exist').waitFor();
+    const open = (fragment: string) => page.goto(`${new URL(page.url()).origin}/#/${fragment}`);
+    await open('nowhere');
+    await page.getByText('All caught up').waitFor();
+    await open('notification/%E0%A4%A');
+    await page.getByText('This notification does not exist').waitFor();
+    await open('notification/');
+    await page.getByText('All caught up').waitFor();
+  });
+
   test('stores preferences', async () => {
     const page = await openFor('prefs', 'settings');
     const checkbox = page.getByLabel('Push: A task failed');
@@ -335,6 +347,7 @@ describeInboxApp('of notifications', ({ gateway, serve, open, openFor }) => {
         [app, 'settings', 'td'],
         [empty, 'inbox/waiting', '.wa-empty'],
         [empty, 'workspaces', 'main > p'],
+        [empty, 'notification/none', '.wa-empty'],
       ] as const) {
         const { page } = await open(shown, screen);
         await page.setViewportSize({ width, height: 900 });

@@ -23,10 +23,25 @@ function subscribe(listener: () => void): () => void {
   return () => removeEventListener('hashchange', listener);
 }
 
+/** Reads which screen the fragment of the URL names, and what that shows. If it names none, that is the inbox. */
+function readFragment(fragment: string): { screen: string; detail: string } {
+  const [name = '', detail = ''] = fragment.slice(2).split('/');
+  const isScreen = name === 'notification' ? detail !== '' : LINKS.some(({ to }) => to === name);
+  return { screen: isScreen ? name : 'inbox', detail: decode(detail) };
+}
+
+/** Decodes a part of a URL. What is not encoded correctly stays as it is. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** The whole page: navigation, and the screen that the fragment of the URL names. */
 export function App() {
-  const hash = useSyncExternalStore(subscribe, () => location.hash);
-  const [screen = '', detail = ''] = (hash.slice(2) || 'inbox').split('/').map(decodeURIComponent);
+  const { screen, detail } = readFragment(useSyncExternalStore(subscribe, () => location.hash));
   const { counts: { total = 0 } = {} } = useCounts();
   // The title of a screen gets the focus when it is opened.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another screen has another title.

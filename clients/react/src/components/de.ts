@@ -20,6 +20,8 @@ export const de: Dictionary = {
   emptyAll: 'Noch keine Benachrichtigungen',
   emptyFiltered: 'Nichts entspricht den Filtern',
   emptyHint: 'Neue erscheinen hier von selbst.',
+  notFound: 'Diese Benachrichtigung gibt es nicht',
+  notFoundHint: 'Sie wurde gelöscht oder gehört zu einem anderen Konto.',
   kindFilter: 'Art',
   projectFilter: 'Projekt',
   allKinds: 'Alle Arten',

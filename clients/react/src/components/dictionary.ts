@@ -26,6 +26,8 @@ export const en = {
   emptyAll: 'No notifications yet',
   emptyFiltered: 'Nothing matches the filters',
   emptyHint: 'They appear as they arrive.',
+  notFound: 'This notification does not exist',
+  notFoundHint: 'It was deleted, or belongs to another account.',
   kindFilter: 'Kind',
   projectFilter: 'Project',
   allKinds: 'All kinds',

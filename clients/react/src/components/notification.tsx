@@ -1,7 +1,8 @@
 import { useNotification } from '../use-notification.ts';
 import { Card, type CardSlots } from './card.tsx';
-import { Loaded } from './loaded.tsx';
+import { Empty, Loaded } from './loaded.tsx';
 import { WithMessages } from './messages.tsx';
+import { useTexts } from './texts.tsx';
 
 /** What an {@link InboxNotification} shows. */
 export type InboxNotificationProps = {
@@ -12,12 +13,14 @@ export type InboxNotificationProps = {
 
 /** Shows one notification, whatever its status: for the page to which emails and push messages link. */
 export function InboxNotification({ id, level = 1, slots }: InboxNotificationProps) {
+  const { t } = useTexts();
   const { notification, ...loading } = useNotification(id);
   return (
     <WithMessages>
       <div className="wa">
         <Loaded of={loading} isMissing={notification === undefined}>
           {notification && <Card notification={notification} level={level} slots={slots} />}
+          {notification === null && <Empty icon="bell" title={t('notFound')} text={t('notFoundHint')} />}
         </Loaded>
       </div>
     </WithMessages>
