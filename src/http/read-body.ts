@@ -20,9 +20,6 @@ export type BodyLimits = {
 /** Maximum size of all bodies that a process is receiving, in bytes. */
 const MAX_PROCESS_BYTES = 64 * 1_048_576;
 
-/** The memory for a body without `Content-Length`, in bytes. It is doubled whenever it is full. */
-const INITIAL_BYTES = 16_384;
-
 const RETRY_SECONDS = 1;
 
 type Decompress = (content: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
@@ -39,9 +36,10 @@ const decompressors = new Map<string, Decompress>([
 export type ReadBody = ReturnType<typeof createBodyReader>;
 
 /**
- * Creates the function that reads the bodies of a process. It reserves memory before it reads, so that unfinished bodies
- * take no more than the limits. A compressed body is kept as sent, and decompressed when it is complete, one at a time:
- * the window of a decompressor takes up to 16 MiB.
+ * Creates the function that reads the bodies of a process. It reserves the memory of a body before it takes it, so that unfinished
+ * bodies take no more than the limits. Bytes that are announced take none until they arrive: otherwise, callers who send nothing
+ * but headers would keep others out. A compressed body is kept as sent, and decompressed when it is complete, one at a time: the
+ * window of a decompressor takes up to 16 MiB.
  */
 export function createBodyReader() {
   const bytesByCaller = new Map<string, number>();
@@ -102,18 +100,18 @@ function findDecompressor({ headers }: IncomingMessage, { allowsCompression }: B
   return decompress;
 }
 
-/** Receives a body as sent. Calls `reserveUpTo` with the memory that it takes, before it takes it. */
+/**
+ * Receives a body as sent. Calls `reserveUpTo` with the memory that it takes, before it takes it: at most twice what has arrived,
+ * and no more than was announced.
+ */
 async function receive(
   request: IncomingMessage,
   maxBytes: number,
   reserveUpTo: (bytes: number) => void,
 ): Promise<Buffer> {
-  const allocate = (bytes: number) => {
-    if (bytes > maxBytes) throw tooLarge(maxBytes);
-    reserveUpTo(bytes);
-    return Buffer.allocUnsafe(bytes);
-  };
-  let content = allocate(Number(request.headers['content-length'] ?? Math.min(INITIAL_BYTES, maxBytes)));
+  const announced = Number(request.headers['content-length'] ?? maxBytes);
+  if (announced > maxBytes) throw tooLarge(maxBytes);
+  let content = Buffer.alloc(0);
   let size = 0;
   // The request is not destroyed, which would close the connection.
   const chunks: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
@@ -121,8 +119,11 @@ async function receive(
     for await (const chunk of chunks) {
       const needed = size + chunk.length;
       if (needed > content.length) {
+        if (needed > announced) throw tooLarge(maxBytes);
         const received = content;
-        content = allocate(Math.max(needed, Math.min(2 * received.length, maxBytes)));
+        const bytes = Math.max(needed, Math.min(2 * received.length, announced));
+        reserveUpTo(bytes);
+        content = Buffer.allocUnsafe(bytes);
         received.copy(content);
       }
       size += chunk.copy(content, size);

@@ -1,12 +1,19 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
 import { createAs } from '../support/as.ts';
+import { unreachableProviders } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { member } from '../support/tokens.ts';
 import { openUnread } from '../support/unread.ts';
 import { measureMemoryMiB, processorTimeMs, useMeasuredGateway } from './measured-gateway.ts';
 
-const gateway = useMeasuredGateway({ GRAPHIQL: 'true', LOG_LEVEL: 'fatal' });
+const gateway = useMeasuredGateway({
+  GRAPHIQL: 'true',
+  LOG_LEVEL: 'fatal',
+  CHAT_TOKEN: unreachableProviders.CHAT_TOKEN,
+  CHAT_API_URL: unreachableProviders.CHAT_API_URL,
+  CHAT_SIGNING_SECRET: 'secret-of-slack-1234567890',
+});
 let token: string;
 beforeAll(async () => {
   token = await member('mallory');
@@ -43,6 +50,16 @@ async function expectServed(): Promise<void> {
 
 const toRequest = (lines: readonly string[], body = '') => [...lines, '', body].join('\r\n');
 
+/** Returns how much memory connections take on which a request does not end, in MiB. */
+const measureUnfinished = (text: string) =>
+  measureMemoryMiB(gateway, async () => {
+    const opening = Array.from({ length: CONNECTIONS }, () => openUnread(gateway, text));
+    const connections = await Promise.all(opening);
+    await untilIdle();
+    await expectServed();
+    for (const connection of connections) connection.close();
+  });
+
 test.each(attacks)(
   'uses less than 80 MiB for 400 unfinished bodies, and serves others: %s',
   async (encoding, content, framing, hasToken) => {
@@ -53,16 +70,17 @@ test.each(attacks)(
     const isChunked = framing.endsWith('chunked');
     const body = isChunked ? `${part.length.toString(16)}\r\n${part}\r\n` : part;
     const text = toRequest(['POST /graphql HTTP/1.1', ...lines], body);
-    const used = await measureMemoryMiB(gateway, async () => {
-      const opening = Array.from({ length: CONNECTIONS }, () => openUnread(gateway, text));
-      const connections = await Promise.all(opening);
-      await untilIdle();
-      await expectServed();
-      for (const connection of connections) connection.close();
-    });
-    expect(used).toBeLessThan(80);
+    expect(await measureUnfinished(text)).toBeLessThan(80);
   },
 );
+
+test('uses less than 80 MiB for 400 unfinished interactions of Slack, and serves others', async () => {
+  await expectServed();
+  const lines = ['Host: a', `X-Slack-Request-Timestamp: ${Math.floor(Date.now() / 1000)}`];
+  lines.push(`X-Slack-Signature: v0=${'0'.repeat(64)}`, 'Content-Length: 524288');
+  const text = toRequest(['POST /slack/interactions HTTP/1.1', ...lines], 'x'.repeat(100_000));
+  expect(await measureUnfinished(text)).toBeLessThan(80);
+});
 
 test('uses less than 80 MiB for bodies pipelined behind requests that do not end', async () => {
   const query = encodeURIComponent('subscription { workspaceEvents { __typename } }');

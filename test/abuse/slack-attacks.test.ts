@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Agent, type ClientRequest, request } from 'node:http';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { ChatMessage } from '../support/chat-api.ts';
 import { putContact } from '../support/delivery.ts';
@@ -186,4 +188,39 @@ test('an interaction that is not a signed form, or without CHAT_SIGNING_SECRET, 
   expect((await interact(withoutSecret, {})).status).toBe(404);
   await withoutSecret.close();
   expect((await interact(slack, {}, { suffix: '' })).status).toBe(400);
+});
+
+/** Begins an interaction, of which no body arrives yet. */
+function begin(headers: Record<string, string>): ClientRequest {
+  const announced = { 'Content-Length': '524288', Expect: '100-continue' };
+  const begun = request(`${slack.address}/slack/interactions`, {
+    method: 'POST',
+    headers: { 'X-Slack-Request-Timestamp': String(now()), ...announced, ...headers },
+    agent: new Agent(),
+  });
+  begun.flushHeaders();
+  return begun;
+}
+
+test('interactions that do not arrive keep none out, and are given up when Slack would not wait either', async () => {
+  const shown = await show('stalled');
+  const headers = { 'X-Slack-Signature': `v0=${'0'.repeat(64)}` };
+  const stalled = Array.from({ length: 100 }, () => begin(headers));
+  await Promise.all(stalled.map((one) => once(one, 'continue')));
+  const closed = stalled.map((one) => once(one, 'error'));
+  for (const one of stalled) one.write('x'.repeat(1000));
+
+  expect((await click(slack, shown.message, 'Approve')).status).toBe(200);
+  expect(await isOpen(shown)).toBe(false);
+  for (const [error] of await Promise.all(closed)) expect(error).toMatchObject({ code: 'ECONNRESET' });
+});
+
+test.each([
+  {},
+  { 'X-Slack-Signature': `v0=${'0'.repeat(63)}` },
+  { 'X-Slack-Signature': `v0=${'G'.repeat(64)}` },
+])('of an interaction with the headers %j, no body is awaited', async (headers) => {
+  const [response] = await once(begin(headers), 'response');
+  expect(response.statusCode).toBe(401);
+  response.destroy();
 });

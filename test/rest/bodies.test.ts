@@ -134,13 +134,19 @@ test('without a token, a body has at most 16 KiB and is not compressed', async (
   expect(await send(compressed('gzip', gzipSync(introspection)))).toBe(401);
 });
 
-/** Begins requests whose bodies do not end. */
-async function beginBodies(count: number, bytes: number, user?: string): Promise<UnreadConnection[]> {
+/** Begins requests of whose bodies the last byte is missing, or all. */
+async function beginBodies(
+  count: number,
+  bytes: number,
+  user?: string,
+  arrived = bytes - 1,
+): Promise<UnreadConnection[]> {
   const lines = ['Content-Type: application/json', `Content-Length: ${bytes}`];
+  const body = ' '.repeat(arrived);
   const request =
     user === undefined
-      ? rawRequest('POST /graphql', lines)
-      : rawRequest(`PUT ${path}`, [await authorize(user), ...lines]);
+      ? rawRequest('POST /graphql', lines, body)
+      : rawRequest(`PUT ${path}`, [await authorize(user), ...lines], body);
   return Promise.all(Array.from({ length: count }, () => openUnread(gateway, request)));
 }
 
@@ -151,16 +157,28 @@ const awaitRefusal = (send: () => Promise<{ status: number; headers: Headers }>,
     expect([status, headers.get('Retry-After')]).toEqual([expected, '1']);
   });
 const putEmpty = () => put(asJson(empty));
+/** Takes all that is left, because others may take some bytes less than the limit. */
+const putFull = () => put(asJson(jsonOfSize(1_048_576)));
 const awaitServed = () => eventually(async () => expect((await putEmpty()).status).toBe(200));
 
 test('a caller whose unfinished bodies have 2 MiB receives 429 until they end; others do not', async () => {
   const connections = await beginBodies(2, 1_048_576, 'alice');
 
-  await awaitRefusal(putEmpty, 429);
-  await awaitRefusal(() => postGraphQL(asJson('{"query":"{ __typename }"}')), 429);
+  await awaitRefusal(putFull, 429);
+  await awaitRefusal(() => postGraphQL(asJson('{"query":"{ __typename }"}'.padEnd(1_048_576))), 429);
   expect((await put(asJson(empty), gateway.as('bob'))).status).toBe(200);
 
   for (const connection of connections) connection.close();
+  await awaitServed();
+});
+
+test('a body counts as it arrives: what was announced keeps nobody out', async () => {
+  const announced = await beginBodies(100, 1_048_576, 'alice', 0);
+  expect((await putEmpty()).status).toBe(200);
+
+  for (const connection of announced.slice(0, 2)) connection.send(jsonOfSize(1_048_575));
+  await awaitRefusal(putFull, 429);
+  for (const connection of announced) connection.close();
   await awaitServed();
 });
 
@@ -179,7 +197,7 @@ test('a chunked body counts as it grows, and is released when it ends', async ()
 test('callers without a token whose unfinished bodies have 8 MiB receive 429 together; others do not', async () => {
   const connections = await beginBodies(512, 16_384);
 
-  await awaitRefusal(() => postGraphQL(asJson(introspection), false), 429);
+  await awaitRefusal(() => postGraphQL(asJson(introspection.padEnd(16_384)), false), 429);
   expect((await putEmpty()).status).toBe(200);
   for (const connection of connections) connection.close();
 });
@@ -188,7 +206,7 @@ test('replies with 500 and Retry-After while the unfinished bodies of all caller
   const bodies = Array.from({ length: 32 }, (_, n) => beginBodies(2, 1_048_576, `caller-${n}`));
   const connections = await Promise.all(bodies);
 
-  await awaitRefusal(putEmpty, 500);
+  await awaitRefusal(putFull, 500);
   for (const connection of connections.flat()) connection.close();
   await awaitServed();
 });

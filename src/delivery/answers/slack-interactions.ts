@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { addAbortSignal } from 'node:stream';
 import { z } from 'zod';
 import type { ChatConfig } from '../../config.ts';
 import type { RequestRecord } from '../../context.ts';
@@ -27,6 +28,9 @@ export const INTERACTIONS_PATH = '/slack/interactions';
 
 /** How old a signature may be, in seconds. */
 const MAX_AGE_SECONDS = 300;
+
+/** How long Slack waits for the reply to an interaction, in milliseconds. */
+const PATIENCE_MS = 3000;
 
 /** An interaction repeats its message or modal. Those that are being received share the second limit. */
 const limits = { caller: '\nslack', maxBytes: 524_288, maxCallerBytes: 8_388_608, allowsCompression: false };
@@ -141,7 +145,8 @@ function fillIn({ form }: Bound, view: Payload['view']): URLSearchParams {
 }
 
 /**
- * Reads a body that Slack has signed (Slack, "Verifying requests from Slack").
+ * Reads a body that Slack has signed (Slack, "Verifying requests from Slack"). What cannot be signed is refused before it is read,
+ * and what arrives when Slack no longer waits is not read: it would only keep other bodies out.
  * @throws {UnauthenticatedError} if it has not, or more than five minutes ago
  */
 async function readSigned(
@@ -153,6 +158,9 @@ async function readSigned(
   const age = Math.abs(Date.now() / 1000 - Number(time));
   if (!/^\d{1,12}$/.test(String(time)) || age > MAX_AGE_SECONDS)
     throw UnauthenticatedError.invalidToken('old Slack request');
+  if (!/^v0=[0-9a-f]{64}$/.test(String(signature)))
+    throw UnauthenticatedError.invalidToken('malformed Slack signature');
+  addAbortSignal(AbortSignal.timeout(PATIENCE_MS), request);
   const body = await readBody(request, limits);
   const expected = createHmac('sha256', secret.reveal()).update(`v0:${time}:`).update(body).digest('hex');
   if (!new Secret(`v0=${expected}`).matches(String(signature)))
