@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
+import { runCommand } from '../src/commands/run-command.ts';
 import { measureBacklog } from './backlog.ts';
 import type { Bench } from './bench.ts';
 import { checkEquality, measureWorkload, type Subject } from './comparison.ts';
 import { type Checkout, createIssuer, startGateway, startPeer } from './gateway.ts';
 import { measureLive } from './live.ts';
-import { readOptions } from './options.ts';
+import { accepted, readOptions, USAGE } from './options.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
 import { createRecords, signUsers } from './records.ts';
 import { printEntry, recordResults, reportProgress } from './report.ts';
@@ -39,8 +40,8 @@ const programs: Readonly<Record<string, [title: string, measure: (bench: Bench) 
   start: ['Start and memory', measureStartUp],
 };
 
-async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2), [...Object.keys(workloads), ...Object.keys(programs)]);
+runCommand(USAGE, { options: accepted }, async ({ values }) => {
+  const options = readOptions(values, [...Object.keys(workloads), ...Object.keys(programs)]);
   const started: Pick<Server, 'stop'>[] = [];
   const keep: Bench['keep'] = async (starting) => {
     const one = await starting;
@@ -61,7 +62,7 @@ async function main(): Promise<void> {
   } finally {
     for (const one of started) await one.stop();
   }
-}
+});
 
 function describeMachine({ version }: Postgres): string {
   const processors = `${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
@@ -125,8 +126,3 @@ async function startSubjects(
   }
   return subjects;
 }
-
-main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-});

@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { printLine, runCommand } from '../src/commands/run-command.ts';
+import { OperatorError } from '../src/errors/failure.ts';
 
 // Pins the images of the Dockerfile and compose.yaml to the digests that their tags have now.
 
 const REFERENCE = /^(FROM |\s*image: )([\w./-]+:[\w.-]+)(?:@sha256:[\da-f]{64})?(?=\s|$)/gm;
 
-/** Asks the registry for the digest of a tag. @throws {Error} if Docker does not return one */
+/** Asks the registry for the digest of a tag. @throws {OperatorError} if Docker does not return one */
 function resolve(tag: string): string {
   const format = '{{.Manifest.Digest}}';
   const { stdout, stderr, error } = spawnSync(
@@ -15,20 +17,17 @@ function resolve(tag: string): string {
   );
   const digest = stdout?.trim() ?? '';
   if (/^sha256:[\da-f]{64}$/.test(digest)) return digest;
-  throw new Error(`docker returned no digest of ${tag}: ${(error?.message ?? stderr).trim()}`);
+  throw new OperatorError(`docker returned no digest of ${tag}: ${(error?.message ?? stderr).trim()}`);
 }
 
-try {
+runCommand('npm run images:pin', {}, async () => {
   for (const file of ['Dockerfile', 'compose.yaml']) {
     const text = readFileSync(file, 'utf8');
     const pinned = text.replace(REFERENCE, (_all, start: string, tag: string) => {
       const digest = resolve(tag);
-      process.stdout.write(`${file}: ${tag}@${digest}\n`);
+      printLine(`${file}: ${tag}@${digest}`);
       return `${start}${tag}@${digest}`;
     });
     if (pinned !== text) writeFileSync(file, pinned);
   }
-} catch (error) {
-  process.stderr.write(`images:pin: ${error instanceof Error ? error.message : error}\n`);
-  process.exitCode = 1;
-}
+});

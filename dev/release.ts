@@ -2,34 +2,29 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { printLine, runCommand } from '../src/commands/run-command.ts';
+import { OperatorError } from '../src/errors/failure.ts';
 
 // Releases the version of package.json: dates its section of the change log, commits and tags it, packs the clients, writes
 // the bill of materials and builds the image. Nothing is pushed or published.
 
 const UNRELEASED = '## [Unreleased]\n\n';
 
-const { image } = parseArgs({
-  options: { image: { type: 'boolean', default: true } },
-  allowNegative: true,
-}).values;
-try {
-  release();
-} catch (error) {
-  process.stderr.write(`release: ${error instanceof Error ? error.message : error}\n`);
-  process.exitCode = 1;
-}
+const accepted = { options: { image: { type: 'boolean', default: true } }, allowNegative: true } as const;
 
-/** @throws {Error} before the first change if the release cannot be completed, with what to do */
-function release(): void {
+runCommand('npm run release [-- --no-image]', accepted, async ({ values }) => release(values.image));
+
+/** @throws {OperatorError} before the first change if the release cannot be completed, with what to do */
+function release(image: boolean): void {
   const version: unknown = JSON.parse(readFileSync('package.json', 'utf8')).version;
   const tag = `v${version}`;
   const changes = readFileSync('CHANGELOG.md', 'utf8');
-  if (run('git', 'status', '--porcelain') !== '') throw new Error('commit or remove all changes first.');
-  if (run('git', 'branch', '--show-current') !== 'main') throw new Error('check out main first.');
+  if (run('git', 'status', '--porcelain') !== '')
+    throw new OperatorError('Commit or remove all changes first.');
+  if (run('git', 'branch', '--show-current') !== 'main') throw new OperatorError('Check out main first.');
   if (run('git', 'tag', '--list', tag) !== '')
-    throw new Error(`${tag} exists. Raise "version" in package.json and commit it.`);
-  if (!changes.includes(UNRELEASED)) throw new Error('CHANGELOG.md has no section "[Unreleased]".');
+    throw new OperatorError(`${tag} exists. Raise "version" in package.json and commit it.`);
+  if (!changes.includes(UNRELEASED)) throw new OperatorError('CHANGELOG.md has no section "[Unreleased]".');
   if (image) run('docker', 'version');
   const materials = listMaterials();
 
@@ -42,8 +37,8 @@ function release(): void {
     run('npm', 'pack', '--workspace', client, '--pack-destination', 'release');
   writeFileSync(`release/workspace-account-gateway-${version}.cdx.json`, `${materials}\n`);
   if (image) run('docker', 'build', '--tag', `workspace-account-gateway:${version}`, '.');
-  process.stdout.write(`Released ${version}: ${tag}, release/${image ? ', the image' : ''}.\n`);
-  process.stdout.write('Next: git push --follow-tags, and record the commit in docs/releases.md.\n');
+  printLine(`Released ${version}: ${tag}, release/${image ? ', the image' : ''}.`);
+  printLine('Next: git push --follow-tags, and record the commit in docs/releases.md.');
 }
 
 /**
@@ -67,10 +62,10 @@ function listMaterials(): string {
   }
 }
 
-/** Runs a program and returns its output. @throws {Error} with its error output if it fails */
+/** Runs a program and returns its output. @throws {OperatorError} with its error output if it fails */
 function run(program: string, ...args: string[]): string {
   const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
-  if (error) throw new Error(`${program} could not be started: ${error.message}`);
-  if (status !== 0) throw new Error(`${[program, ...args].join(' ')} failed:\n${stderr.trim()}`);
+  if (error) throw new OperatorError(`${program} could not be started: ${error.message}`);
+  if (status !== 0) throw new OperatorError(`${[program, ...args].join(' ')} failed:\n${stderr.trim()}`);
   return stdout.trim();
 }

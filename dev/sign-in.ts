@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import { argv } from 'node:process';
-import { parseArgs } from 'node:util';
 import Provider from 'oidc-provider';
-import { printLine, runCommand, warnOfNewKey } from '../src/commands/run-command.ts';
+import { printLine, runCommand, UsageError, warnOfNewKey } from '../src/commands/run-command.ts';
 import { readSigningKey } from '../src/config/development-keys.ts';
 import { readConfig } from '../src/config.ts';
 import { listen } from '../src/server/listen.ts';
@@ -11,16 +9,19 @@ import { listen } from '../src/server/listen.ts';
 const HOST = '127.0.0.1';
 const RESOURCE = 'urn:workspace-account';
 
+const options = {
+  port: { type: 'string', default: '4001' },
+  org: { type: 'string', default: 'acme' },
+} as const;
+
 /**
  * Serves an identity provider for development, with the device authorization grant (RFC 8628). Everybody signs in with any
  * name, as a member of an organization. Tokens are signed with the development key, so a gateway without settings accepts them.
  */
-runCommand('npm run dev:sign-in -- [--port 4001] [--org acme]', async () => {
-  const options = {
-    port: { type: 'string', default: '4001' },
-    org: { type: 'string', default: 'acme' },
-  } as const;
-  const { port, org } = parseArgs({ args: argv.slice(2), options }).values;
+runCommand('npm run dev:sign-in -- [--port 4001] [--org acme]', { options }, async ({ values }) => {
+  const { port, org } = values;
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+    throw new UsageError('--port must be a whole number from 0 to 65535.');
   const { dataDir, orgClaim, audience } = readConfig();
   const key = { ...(await readSigningKey(dataDir, warnOfNewKey)), alg: 'EdDSA', use: 'sig' };
   const server = createServer();

@@ -1,3 +1,6 @@
+import { runCommand } from './commands/run-command.ts';
 import { runProcess } from './server/process.ts';
 
-runProcess({ database: 'shared', load: async () => (await import('./server/worker.ts')).startWorker });
+runCommand('npm run worker, with settings as environment variables (docs/configuration.md)', {}, () =>
+  runProcess({ database: 'shared', load: async () => (await import('./server/worker.ts')).startWorker }),
+);

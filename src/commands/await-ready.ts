@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
 import { formatGatewayAddress, runCommand, UsageError } from './run-command.ts';
@@ -7,14 +6,14 @@ import { formatGatewayAddress, runCommand, UsageError } from './run-command.ts';
 const POLL_MS = 100;
 const REQUEST_TIMEOUT_MS = 5000;
 
+const options = { pid: { type: 'string' }, seconds: { type: 'string', default: '60' } } as const;
+
 /**
  * Waits until the gateway with these settings has been ready for `READY_DELAY_MS`, so that proxies have noticed it. A
  * rolling restart runs it before it restarts the next process.
  */
-runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async () => {
-  const { pid, seconds } = parseArgs({
-    options: { pid: { type: 'string' }, seconds: { type: 'string', default: '60' } },
-  }).values;
+runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', { options }, async ({ values }) => {
+  const { pid, seconds } = values;
   if (!/^[1-9]\d{0,4}$/.test(seconds))
     throw new UsageError('--seconds must be a whole number from 1 to 99999.');
   if (pid !== undefined && !/^[1-9]\d*$/.test(pid)) throw new UsageError('--pid must be a process ID.');

@@ -11,7 +11,7 @@ import { printLine, runCommand } from './run-command.ts';
 /**
  * Runs the gateway and restarts it when a source file changes. PostgreSQL belongs to this process and keeps running.
  */
-runCommand('npm run dev', async () => {
+runCommand('npm run dev', {}, async () => {
   const { production, dataDir, ...config } = readConfig();
   if (production)
     throw new OperatorError('npm run dev is for development. Unset NODE_ENV, or run: npm start');

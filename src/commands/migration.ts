@@ -1,5 +1,4 @@
 import { relative } from 'node:path';
-import { parseArgs } from 'node:util';
 import { TSMigrationGenerator } from '@mikro-orm/migrations';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder } from '../database/database.ts';
@@ -8,8 +7,8 @@ import { printLine, runCommand, UsageError } from './run-command.ts';
 import { useMigratedDatabase } from './use-database.ts';
 
 /** Writes a migration from the difference between the database and the entities. Does not change the database. */
-runCommand('npm run -s migration -- NAME', async () => {
-  const [name, ...others] = parseArgs({ allowPositionals: true }).positionals;
+runCommand('npm run -s migration -- NAME', { allowPositionals: true }, async ({ positionals }) => {
+  const [name, ...others] = positionals;
   if (name === undefined || others.length > 0 || !/^[a-z][a-z\d_]*$/.test(name)) {
     throw new UsageError(
       'NAME must describe the change in lower-case letters, digits and underscores: add_favorites',

@@ -7,7 +7,7 @@ import { useMigratedDatabase } from './use-database.ts';
 /**
  * Re-encrypts credentials and push subscriptions with the first of ENCRYPTION_KEYS. Gateways can run at the same time.
  */
-runCommand('npm run -s keys:rotate', async () => {
+runCommand('npm run -s keys:rotate', {}, async () => {
   const config = readConfig();
   await useMigratedDatabase(config, async (database) => {
     // Without ENCRYPTION_KEYS, this creates a key, so it follows the check that there is a database.

@@ -1,18 +1,23 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { argv } from 'node:process';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { describeFailure } from '../errors/failure.ts';
 
 /** Invalid arguments of a command. */
 export class UsageError extends Error {}
 
 /**
- * Runs a command, or prints its usage if it is called with `--help`. Errors that the operator can fix are printed without a
- * stack. Every error sets exit status 1.
+ * Runs a command with the arguments that it accepts, and refuses all others; or prints its usage if it is called with
+ * `--help`. Errors that the operator can fix are printed without a stack. Every error sets exit status 1.
  */
-export function runCommand(usage: string, command: () => Promise<void>): void {
+export function runCommand<const Accepted extends ParseArgsConfig>(
+  usage: string,
+  accepted: Accepted,
+  command: (given: ReturnType<typeof parseArgs<Accepted>>) => Promise<void>,
+): void {
   Promise.resolve()
-    .then(argv.includes('--help') ? () => printLine(`Usage: ${usage}`) : command)
+    .then(() => (argv.includes('--help') ? printLine(`Usage: ${usage}`) : command(parseArgs(accepted))))
     .catch((error: unknown) => {
       process.exitCode = 1;
       const isUsage = error instanceof UsageError || isArgumentError(error);

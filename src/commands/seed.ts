@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { formatScopes } from '../auth/scopes.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
@@ -10,10 +9,10 @@ import { notifications, workspaces } from './seed-records.ts';
 
 const TOKEN_LIFETIME_SECONDS = 300;
 
+const options = { user: { type: 'string' }, reset: { type: 'boolean', default: false } } as const;
+
 /** Creates example records of one user through the API of a running gateway. `--reset` deletes the user's data first. */
-runCommand('npm run -s seed -- --user USER [--reset]', async () => {
-  const options = { user: { type: 'string' }, reset: { type: 'boolean', default: false } } as const;
-  const { user, reset } = parseArgs({ options }).values;
+runCommand('npm run -s seed -- --user USER [--reset]', { options }, async ({ values: { user, reset } }) => {
   if (user === undefined || !isId(user))
     throw new UsageError('--user must be a user ID of 1 to 255 characters.');
   const config = readConfig();

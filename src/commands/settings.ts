@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
 import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
@@ -13,8 +12,8 @@ const AUDIENCE = 'workspace-account-gateway';
  * Writes production settings for evaluation: new secrets, and the public part of the development key with which
  * `npm run token` signs. It writes the file itself, because only its owner may read it.
  */
-runCommand('npm run -s settings [-- FILE]', async () => {
-  const [path = '.env', ...others] = parseArgs({ allowPositionals: true }).positionals;
+runCommand('npm run -s settings [-- FILE]', { allowPositionals: true }, async ({ positionals }) => {
+  const [path = '.env', ...others] = positionals;
   if (others.length > 0) throw new UsageError('Only one FILE can be written.');
   const { dataDir } = readConfig();
   const settings = {

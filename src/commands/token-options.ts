@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import type { parseArgs } from 'node:util';
 import { TASK_SCOPE } from '../auth/scopes.ts';
 import type { Task } from '../auth/viewer.ts';
 import { isId } from '../values/text.ts';
@@ -17,24 +17,21 @@ export type TokenOptions = {
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/**
- * Parses the arguments of `npm run token`.
- * @throws {UsageError} if an argument is invalid
- * @throws {TypeError} as `parseArgs` does, for unknown options and positional arguments
- */
-export function parseTokenOptions(args: string[]): TokenOptions {
-  const { sub, org, scope, user, task, ttl } = parseArgs({
-    args,
-    options: {
-      sub: { type: 'string' },
-      org: { type: 'string' },
-      scope: { type: 'string' },
-      user: { type: 'string' },
-      task: { type: 'string' },
-      ttl: { type: 'string', default: '1h' },
-    },
-  }).values;
-  const ofTask = parseTask(user, task);
+/** The options of `npm run token`, as `parseArgs` takes them. */
+export const tokenOptions = {
+  sub: { type: 'string' },
+  org: { type: 'string' },
+  scope: { type: 'string' },
+  user: { type: 'string' },
+  task: { type: 'string' },
+  ttl: { type: 'string', default: '1h' },
+} as const;
+
+type Given = ReturnType<typeof parseArgs<{ options: typeof tokenOptions }>>['values'];
+
+/** Checks the options of `npm run token`. @throws {UsageError} if one is invalid */
+export function readTokenOptions({ sub, org, scope, user, task, ttl }: Given): TokenOptions {
+  const ofTask = readTask(user, task);
   const subject = sub ?? ofTask?.userId;
   if (subject === undefined || !isId(subject)) {
     throw new UsageError('--sub must be a user ID of 1 to 255 characters.');
@@ -43,10 +40,14 @@ export function parseTokenOptions(args: string[]): TokenOptions {
   return { sub: subject, org, scope: scope ?? (ofTask && TASK_SCOPE), task: ofTask, seconds: parseTtl(ttl) };
 }
 
-function parseTask(userId: string | undefined, taskId: string | undefined): Task | undefined {
+function readTask(userId: string | undefined, taskId: string | undefined): Task | undefined {
   if (userId === undefined && taskId === undefined) return undefined;
-  if (userId !== undefined && isId(userId) && taskId !== undefined && isId(taskId)) return { userId, taskId };
-  throw new UsageError('--user and --task must both be IDs of 1 to 255 characters.');
+  if (taskId === undefined)
+    throw new UsageError('--user is the user of a --task. Add --task, or name the user with --sub only.');
+  if (userId === undefined) throw new UsageError('--task requires --user, the user of the task.');
+  if (!isId(userId)) throw new UsageError('--user must be a user ID of 1 to 255 characters.');
+  if (!isId(taskId)) throw new UsageError('--task must be a task ID of 1 to 255 characters.');
+  return { userId, taskId };
 }
 
 function parseTtl(ttl: string): number {

@@ -1,10 +1,9 @@
-import { argv } from 'node:process';
 import { formatScopes } from '../auth/scopes.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
 import { OperatorError } from '../errors/failure.ts';
 import { runCommand, warnOfNewKey } from './run-command.ts';
-import { parseTokenOptions } from './token-options.ts';
+import { readTokenOptions, tokenOptions } from './token-options.ts';
 
 const usage = `npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "account:read ..."] [--ttl 1h]
        npm run -s token -- --task TASK --user USER [--ttl 1h]
@@ -16,8 +15,8 @@ const usage = `npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "acc
   --task   the task that uses the token, for its notifications to --user only`;
 
 /** Prints a token signed with the development key. */
-runCommand(usage, async () => {
-  const { sub, org, scope, task, seconds } = parseTokenOptions(argv.slice(2));
+runCommand(usage, { options: tokenOptions }, async ({ values }) => {
+  const { sub, org, scope, task, seconds } = readTokenOptions(values);
   const config = readConfig();
   if (config.keySet.kind !== 'development') {
     throw new OperatorError(

@@ -2,7 +2,7 @@ import { createECDH } from 'node:crypto';
 import { printLine, runCommand } from './run-command.ts';
 
 /** Prints a new key pair for push messages. Switching to it invalidates all existing subscriptions. */
-runCommand('npm run -s vapid:key', async () => {
+runCommand('npm run -s vapid:key', {}, async () => {
   const pair = createECDH('prime256v1');
   pair.generateKeys();
   // The library omits leading zeros.

@@ -3,7 +3,6 @@ import { type Config, readConfig } from '../config.ts';
 import { describeConnectionFailure } from '../database/connection-failure.ts';
 import type { Database } from '../database/database.ts';
 import { type DatabaseUse, startDatabaseServer } from '../database/database-server.ts';
-import { describeFailure } from '../errors/failure.ts';
 import { createLog, type Log, type LogOutput, openLogOutput } from '../log.ts';
 import { awaitStopSignal, exitImmediately } from '../stop-signal.ts';
 import { version } from '../version.ts';
@@ -26,15 +25,8 @@ type ServiceLoader = { database: DatabaseUse; load(): Promise<StartService> };
 /** Time to close database connections and stop the embedded PostgreSQL, after requests have finished. */
 const CLEANUP_MS = 3000;
 
-/** Runs a service until a signal stops the process. Prints errors and sets the exit status. */
-export function runProcess(loader: ServiceLoader): void {
-  run(loader).catch((error: unknown) => {
-    process.stderr.write(`${describeFailure(error)}\n`);
-    process.exitCode = 1;
-  });
-}
-
-async function run({ database, load }: ServiceLoader): Promise<void> {
+/** Runs a service until a signal stops the process. @throws {OperatorError} if it cannot start or go on */
+export async function runProcess({ database, load }: ServiceLoader): Promise<void> {
   const config = readConfig();
   const output = openLogOutput();
   const log = createLog(config.logLevel, output);

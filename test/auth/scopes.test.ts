@@ -1,7 +1,8 @@
+import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatScopes, grants, parseScopes, type ScopeRules } from '../../src/auth/scopes.ts';
-import { parseTokenOptions } from '../../src/commands/token-options.ts';
+import { readTokenOptions, tokenOptions } from '../../src/commands/token-options.ts';
 import { readConfig } from '../../src/config.ts';
 import { UnauthenticatedError } from '../../src/errors/gateway-errors.ts';
 
@@ -127,6 +128,7 @@ test('the scopes of development tokens are read with the same settings', () => {
 });
 
 const alice = ['--sub', 'alice'];
+const readOptions = (args: string[]) => readTokenOptions(parseArgs({ args, options: tokenOptions }).values);
 
 test.each([
   [[], 3600],
@@ -135,19 +137,24 @@ test.each([
   [['--ttl', '2h'], 7200],
   [['--ttl', '1d'], 86_400],
 ])('a development token with the options %j is valid for %i s', (options, seconds) => {
-  expect(parseTokenOptions([...alice, ...options])).toMatchObject({ sub: 'alice', seconds });
+  expect(readOptions([...alice, ...options])).toMatchObject({ sub: 'alice', seconds });
 });
 
 test.each([
   [['--org', 'acme'], '--sub must be a user ID'],
   [['--sub', ''], '--sub must be a user ID'],
   [[...alice, '--org', ''], '--org must not be empty'],
-  [[...alice, '--task', 'task-1'], '--user and --task must both be IDs'],
-  [[...alice, '--user', 'alice', '--task', ''], '--user and --task must both be IDs'],
+  [
+    [...alice, '--user', 'bob'],
+    '--user is the user of a --task. Add --task, or name the user with --sub only.',
+  ],
+  [[...alice, '--task', 'task-1'], '--task requires --user, the user of the task.'],
+  [['--user', 'alice', '--task', ''], '--task must be a task ID'],
+  [['--user', '', '--task', 'task-1'], '--user must be a user ID'],
   [[...alice, '--ttl', '1y'], '--ttl must be a number followed by s, m, h or d'],
   [[...alice, '--ttl', '0h'], '--ttl must be a number followed by s, m, h or d'],
   [[...alice, '--admin'], "Unknown option '--admin'"],
   [['alice'], 'Unexpected argument'],
 ])('no development token has the options %j', (args, message) => {
-  expect(() => parseTokenOptions(args)).toThrow(message);
+  expect(() => readOptions(args)).toThrow(message);
 });

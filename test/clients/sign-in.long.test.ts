@@ -120,6 +120,18 @@ test('waits when the rate limit is exceeded', async () => {
   await program.stop();
 });
 
+test.each([
+  ['--port', 'http'],
+  ['--port', '65536'],
+])('npm run dev:sign-in refuses %s %s', async (...options) => {
+  const { captured } = spawnProgram('dev/sign-in.ts', {}, options);
+  expect(await captured.ended).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^--port must be a whole number from 0 to 65535\.\nUsage: /),
+  });
+});
+
 describeInChromium('npm run dev:sign-in', (open) => {
   test('signs in at the provider, and refreshes the token', async () => {
     const development = await startDevelopmentGateway();

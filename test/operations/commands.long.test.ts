@@ -13,7 +13,7 @@ import { createTestDatabase, existingDatabase } from '../support/database.ts';
 import { readSettings } from '../support/documentation.ts';
 import { copyCluster, makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { removeLocationNotice, runProcess } from '../support/process.ts';
+import { programs, removeLocationNotice, runProcess } from '../support/process.ts';
 import { jwks } from '../support/tokens.ts';
 
 let folder: string;
@@ -63,6 +63,33 @@ async function printedToken(...options: string[]): Promise<string> {
   return ended.stdout.trim();
 }
 
+describe('every program', () => {
+  const refusals = programs.flatMap((program) => [
+    [program, '--dry-run', "Unknown option '--dry-run'"] as const,
+    // Takes a file.
+    ...(program === 'src/commands/settings.ts' ? [] : [[program, 'x', "Unexpected argument 'x'"] as const]),
+  ]);
+  /** Runs a program, which must not create its data directory. */
+  const runIdle = async (program: (typeof programs)[number], argument: string) => {
+    const DATA_DIR = join(folder, 'nothing');
+    const ended = await runProcess(program, { DATA_DIR }, [argument]);
+    expect(existsSync(DATA_DIR)).toBe(false);
+    return ended;
+  };
+
+  test.each(programs)('%s prints its usage with --help', async (program) => {
+    const usage = expect.stringMatching(/^Usage: (npm|node) /);
+    expect(await runIdle(program, '--help')).toEqual({ status: 0, stdout: usage, stderr: '' });
+  });
+
+  test.each(refusals)('%s refuses the argument %s with its usage, and does nothing', async (...given) => {
+    const [program, argument, message] = given;
+    const { status, stdout, stderr } = await runIdle(program, argument);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(new RegExp(`^${message}.*\\n(.*\\n)*Usage: (npm|node) `));
+  });
+});
+
 describe('npm run token', () => {
   test('prints only a token, which is valid for an hour, has the given claims, and is accepted', async () => {
     const readEditor = async (token: string) => (await rest(gateway, 'GET', '/editor/auth', { token })).body;
@@ -96,21 +123,6 @@ describe('npm run token', () => {
     const query = '{ request(userId: "alice", notificationId: "none") { state } }';
     const reply = await graphql(gateway, query, {}, { token: short });
     expect(reply.errors).toMatchObject([{ extensions: { code: 'NOT_FOUND' } }]);
-  });
-
-  test.each(['token', 'seed'] as const)('npm run %s -- --help prints the usage', async (command) => {
-    const ended = await runProcess(`src/commands/${command}.ts`, {}, ['--help']);
-    expect(ended).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining(`Usage: npm run -s ${command} -- --`),
-    });
-  });
-
-  test('rejects an unknown option with its usage and status 1', async () => {
-    const ended = await token(['--sub', 'alice', '--admin']);
-    expect(ended).toMatchObject({ status: 1, stdout: '' });
-    expect(ended.stderr).toContain("Unknown option '--admin'");
-    expect(ended.stderr).toMatch(/\nUsage: npm run -s token -- --sub USER .*\n/);
   });
 
   test('fails if another key set is configured, and creates no key', async () => {

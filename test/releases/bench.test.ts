@@ -22,6 +22,7 @@ test.each([
   [['--only', 'nothing'], '--only nothing: must be one of notifications, '],
   [['--rounds', 'many'], '--rounds and --warm-up must be numbers.'],
   [['--record', '--quick'], '--record requires at least six rounds.'],
+  [['--fast'], 'Usage: npm run bench -- '],
 ])('the bench refuses %j', async (args, message) => {
   const refused = promisify(execFile)(process.execPath, ['bench/main.ts', ...args], { cwd: repository });
   await expect(refused).rejects.toThrow(message);

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -97,7 +98,7 @@ test('dates the changes, commits, tags, packs the clients and builds the image, 
 
   expect(release('--no-image')).toMatchObject({
     status: 1,
-    stderr: `release: ${tag} exists. Raise "version" in package.json and commit it.\n`,
+    stderr: `${tag} exists. Raise "version" in package.json and commit it.\n`,
   });
 });
 
@@ -121,6 +122,22 @@ async function checkMaterials(path: string): Promise<void> {
   expect(text).not.toMatch(/pkg:npm\/(vitest|%40biomejs|node-linux|%40embedded-postgres)/);
 }
 
+test.each(['release', 'images:pin'])(
+  '%s prints its usage with --help, and refuses other arguments',
+  (script) => {
+    const [help, refused] = ['--help', 'x'].map((argument) =>
+      run('npm', ['run', '-s', script, '--', argument]),
+    );
+    expect([help?.status, help?.stdout]).toEqual([0, expect.stringContaining(`Usage: npm run ${script}`)]);
+    expect([refused?.status, refused?.stdout, refused?.stderr]).toEqual([
+      1,
+      '',
+      expect.stringContaining(`Unexpected argument 'x'`),
+    ]);
+    expect(existsSync(join(folder, 'docker.log'))).toBe(false);
+  },
+);
+
 test('images:pin pins all images to the digests that Docker reports, or changes nothing', {
   timeout: TIMEOUT_MS,
 }, async () => {
@@ -137,14 +154,14 @@ test('images:pin pins all images to the digests that Docker reports, or changes 
   const failed = run('npm', ['run', '--silent', 'images:pin']);
   expect([failed.status, failed.stderr]).toEqual([
     1,
-    expect.stringMatching(/^images:pin: docker returned no digest of node:.*: no such tag\n$/),
+    expect.stringMatching(/^docker returned no digest of node:.*: no such tag\n$/),
   ]);
   expect(await read()).toEqual([renewed(dockerfile), renewed(compose)]);
 });
 
 test.each<[problem: string, prepare: () => Promise<unknown>, message: string]>([
-  ['uncommitted changes', () => writeFile(join(repository, 'new.txt'), ''), 'commit or remove all changes'],
-  ['another branch', async () => git('switch', '--quiet', '--create', 'other'), 'check out main first'],
+  ['uncommitted changes', () => writeFile(join(repository, 'new.txt'), ''), 'Commit or remove all changes'],
+  ['another branch', async () => git('switch', '--quiet', '--create', 'other'), 'Check out main first'],
   [
     'a change log without unreleased changes',
     async () => {
@@ -167,7 +184,7 @@ test.each<[problem: string, prepare: () => Promise<unknown>, message: string]>([
 
     const { status, stderr } = release();
 
-    expect([status, stderr]).toEqual([1, expect.stringContaining(`release: ${message}`)]);
+    expect([status, stderr]).toEqual([1, expect.stringContaining(message)]);
     expect([git('rev-parse', 'HEAD'), git('status', '--porcelain')]).toEqual(before);
     expect(git('tag')).toBe('');
   },

@@ -104,7 +104,7 @@ export function removeLocationNotice(text: string): string {
  */
 
 /** The programs that tests start, by their paths in the repository. */
-const programs = [
+export const programs = [
   'src/main.ts',
   'src/worker.ts',
   'src/commands/await-ready.ts',
