@@ -78,6 +78,7 @@ export function planAccountEvents(
 function createCountsSource(database: Database, userId: string): Source<CountsEvent> {
   return {
     topic: 'notifications',
+    isState: true,
     getStartRevision: (revisions) => getLatestCursor(revisions).revision,
     async read(_after, revisions) {
       const latest = getLatestCursor(revisions);

@@ -112,6 +112,7 @@ export function createEditorAuthSource(
   let last: EditorAuth | undefined;
   return {
     topic: 'editorAuth',
+    isState: true,
     // Below the first revision, so that the current status is sent even if there never was a credential.
     getStartRevision: () => -1,
     async read(_after, revisions) {

@@ -9,11 +9,12 @@ export type RevisionEvent = { readonly revision: number };
 /** Events of one topic of one user, read from the database. */
 export type Source<Event extends RevisionEvent> = {
   readonly topic: Exclude<Topic, 'user' | 'platformEvents'>;
+  /** Whether an event is the current state, which has no revision of its own and takes that of `revisions`. */
+  readonly isState: boolean;
   /** Returns the revision after which a stream of this source alone begins. */
   getStartRevision(revisions: Revisions | undefined): number;
   /**
-   * Reads the next events after a revision, in order. `revisions` are the latest known revisions of the user: changes up
-   * to them are committed. Returns the events and `seen`, the revision up to which they are complete.
+   * Reads the next events after a revision, in order. `revisions` are the latest known revisions of the user. Returns the events and `seen`, the revision up to which they are complete.
    */
   read(
     after: number,
@@ -100,11 +101,12 @@ export class SourceReader<Event extends RevisionEvent, Delivered> implements Str
       this.#mustFind = true;
       return true;
     }
-    const isUnread = this.#plan.sources.some(
+    const unread = this.#plan.sources.filter(
       (source, i) => topic === source.topic && revision > this.#seenOf(i),
     );
-    if (!isUnread) return false;
-    if (this.#known === undefined || topic === 'platformEvents') this.#mustFind = true;
+    if (unread.length === 0) return false;
+    if (this.#known === undefined || topic === 'platformEvents' || unread.some(({ isState }) => isState))
+      this.#mustFind = true;
     else this.#known = { ...this.#known, [topic]: Math.max(this.#known[topic], revision) };
     return true;
   }
@@ -128,17 +130,21 @@ export class SourceReader<Event extends RevisionEvent, Delivered> implements Str
         ...(await source.read(this.#seenOf(i), revisions)),
       })),
     );
-    const events = batches.flatMap((batch) => this.#deliver(batch));
+    // What was announced may be from before a deletion of the user: only what is read is known to be stored.
+    if (isKnown && batches.some(({ events }) => events.length === 0)) this.#mustFind = true;
+    const events = batches.flatMap(({ seen, ...batch }) =>
+      this.#deliver(isKnown ? batch : { ...batch, seen }),
+    );
     return { events, hasMore: this.#findBehind(revisions).length > 0 };
   }
 
-  /** Delivers the next events of a source, and moves the stream's position past them. */
-  #deliver({ i, events, seen }: { i: number; events: readonly Event[]; seen: number }): Delivered[] {
+  /** Delivers the next events of a source, and moves the stream's position past them, or to `seen`. */
+  #deliver({ i, events, seen }: { i: number; events: readonly Event[]; seen?: number }): Delivered[] {
     const delivered = events.map((event) => {
       this.#seen[i] = event.revision;
       return this.#plan.deliver(event, { epoch: this.#epoch, seen: this.#seen });
     });
-    this.#seen[i] = seen;
+    if (seen !== undefined) this.#seen[i] = seen;
     return delivered;
   }
 

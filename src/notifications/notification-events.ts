@@ -40,6 +40,7 @@ export function createNotificationSource(
 ): Source<NotificationEvent> {
   return {
     topic: 'notifications',
+    isState: false,
     getStartRevision: (revisions) =>
       start === undefined ? getLatestCursor(revisions).revision : resolveRevision(start, revisions),
     async read(after, revisions) {

@@ -26,6 +26,7 @@ export function createWorkspaceSource(
   let firstRevision = 0;
   return {
     topic: 'workspaces',
+    isState: false,
     getStartRevision(revisions) {
       // Deletions before the subscription are not reported.
       firstRevision = revisions?.workspaces ?? 0;

@@ -94,6 +94,33 @@ test('delivers changes of notifications, counts, workspaces and the editor in on
   stream.close();
 });
 
+test('an announcement from before a deletion of the user, with a later revision, delays nothing', async () => {
+  const user = randomUUID();
+  const stream = await open(user);
+  await expectNext(stream, start(false));
+  await publish(gateway, user, 'task_failed');
+  await expectNext(stream, notification(expect.any(String), 'ACTIVE', 'CREATED'), counts(1, 0));
+  // Once the stream of a new user has ended, the announcement has been received.
+  const newUser = randomUUID();
+  const ending = await open(newUser);
+  const changes = [
+    ...['notifications', 'workspaces', 'editorAuth'].map((topic) => [user, topic, 1000]),
+    [newUser, 'user', 0],
+  ];
+  const payload = JSON.stringify({ from: 'another', number: 1, changes });
+  await gateway.database.sql('select pg_notify($1, $2)', ['account_changes', payload]);
+  await ending.ended;
+
+  const { id } = await publish(gateway, user, 'plan_requested');
+  await expectNext(stream, notification(id, 'ACTIVE', 'CREATED'), counts(2, 1));
+  const input = workspaceInput();
+  await putWorkspaces(gateway, user, [input]);
+  await expectNext(stream, workspace(input.id, 'RUNNING'));
+  await connectEditor(user);
+  await expectNext(stream, editor('SUBSCRIPTION'));
+  stream.close();
+});
+
 test('resumes all types after any event, on another gateway', async () => {
   const user = randomUUID();
   const kept = workspaceInput();

@@ -53,7 +53,12 @@ async function openList(userId: string, list: number[] = [], { of = hub, wrap = 
     expiresAt: Infinity,
     signedBy: '',
   };
-  const source: Source<Item> = { topic: 'notifications', getStartRevision: () => 0, read: wrap(read) };
+  const source: Source<Item> = {
+    topic: 'notifications',
+    isState: false,
+    getStartRevision: () => 0,
+    read: wrap(read),
+  };
   const reader = new SourceReader(opened, {
     userId,
     sources: [source],
