@@ -6,7 +6,7 @@ import { ValidationError } from '../errors/gateway-errors.ts';
 import type { Source, StreamPlan } from '../live/source.ts';
 import { type ActiveCounts, countActive } from '../notifications/active-counts.ts';
 import { createNotificationSource, type NotificationEvent } from '../notifications/notification-events.ts';
-import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
+import { cursorEpoch, formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
 import type { Revisions } from '../revisions/revisions.ts';
 import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import { createWorkspaceSource, type WorkspaceEvent } from '../workspaces/workspace-events.ts';
@@ -103,7 +103,7 @@ export type AccountCursor = {
 };
 
 const Revision = z.int().min(0);
-const Content = z.tuple([z.string(), Revision, Revision, Revision, Revision]);
+const Content = z.tuple([cursorEpoch, Revision, Revision, Revision, Revision]);
 
 /** Formats a cursor as a string that is opaque to clients. */
 export function formatAccountCursor({ epoch, seen }: AccountCursor): string {

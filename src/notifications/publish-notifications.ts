@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import type { Path, ValidationIssue } from '../errors/issue.ts';
 import type { Outbox } from '../live/outbox.ts';
@@ -105,11 +105,17 @@ function findSlot(
   path: Path,
 ): string {
   if (supersedes === 'task_and_kind') return '';
-  if (supersedes === 'nothing') return `id:${id}`;
-  if ('toolId' in payload) return `tool:${payload.toolId}`;
+  if (supersedes === 'nothing') return toSlot(`id:${id}`);
+  if ('toolId' in payload) return toSlot(`tool:${payload.toolId}`);
   const message = 'must not be TOOL_CALL, because the payload has no tool ID';
   throw new ValidationError([{ path: [...path, 'supersedes'], message, value: 'TOOL_CALL' }]);
 }
+
+/** An entry of an index has at most 2,704 bytes, of which the IDs of user and task take up to 2,040. */
+const MAX_SLOT_BYTES = 500;
+
+const toSlot = (name: string): string =>
+  Buffer.byteLength(name) <= MAX_SLOT_BYTES ? name : `hash:${hash('sha256', name, 'base64url')}`;
 
 /** What is read to publish drafts. */
 type Found = Awaited<ReturnType<typeof readKnown>>;

@@ -6,7 +6,10 @@ import type { Revisions } from './revisions.ts';
 /** The last change of a user's notifications that a client has received: a revision within an epoch. */
 export type EventCursor = { epoch: string; revision: number };
 
-const Content = z.tuple([z.string(), z.int().min(0)]);
+/** The epoch in a cursor, as `currentEpoch` selects it; empty if the user had no revisions. */
+export const cursorEpoch = z.string().regex(/^[\da-f.-]*$/);
+
+const Content = z.tuple([cursorEpoch, z.int().min(0)]);
 
 /** Formats an event cursor as a string that is opaque to clients. */
 export function formatEventCursor({ epoch, revision }: EventCursor): string {

@@ -67,6 +67,21 @@ describe('supersedes', () => {
     expect((await events('all')).slice(1)).toEqual(ids.map((id) => `withdrawn ${id}`));
   });
 
+  test.each([
+    ['TOOL_CALL', 0x30000, 'WITHDRAWN'],
+    ['NOTHING', 0x31000, 'OPEN'],
+  ])('%s accepts IDs of the greatest length', async (supersedes, user, state) => {
+    // Different characters, because PostgreSQL compresses repeated ones.
+    const longest = (first: number) =>
+      String.fromCodePoint(...Array.from({ length: 255 }, (_one, index) => first + 7 * index));
+    const [userId, taskId] = [longest(user), longest(0x21000)];
+    const given = { supersedes, task: { id: taskId, projectId: 'p' }, payload: question(longest(0x22000)) };
+    const first = (await send(userId, { ...given, id: longest(0x23000) })).notification.id;
+    await send(userId, { ...given, id: longest(0x24000) });
+
+    expect(await states(userId, first)).toEqual([state]);
+  });
+
   test('TOOL_CALL withdraws those of the same tool call only, and NOTHING none', async () => {
     const whole = await ask('tool', 'TASK_AND_KIND', 'a');
     const first = await ask('tool', 'TOOL_CALL', 'a');

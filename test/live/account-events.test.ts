@@ -247,6 +247,7 @@ const seen = { notifications: 2, counts: 2, workspaces: 2, editorAuth: 2 };
 test.each([
   ['text', 'x'],
   ['a cursor of notificationEvents', formatEventCursor({ epoch: 'e', revision: 1 })],
+  ['an epoch that cannot be stored', formatAccountCursor({ epoch: '\u0000', seen })],
   ['a negative revision', formatAccountCursor({ epoch: 'e', seen: { ...seen, counts: -1 } })],
 ])('rejects %s as a cursor', async (_name, after) => {
   const { errors } = await as('alice').subscribe(SUBSCRIPTION, { after });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { formatEventCursor } from '../../src/revisions/event-cursor.ts';
 import { refused } from '../support/as.ts';
 import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss as dismissAll } from '../support/inbox.ts';
@@ -154,6 +155,11 @@ test.each([
   [{ ids: manyIds }, 'input.ids', 'must have at most 100 items'],
   [{ ids: ['a', ''] }, 'input.ids[1]', 'must be 1 to 255 characters without control characters'],
   [{ filter: { upTo: 'x' } }, 'input.filter.upTo', 'must be an event cursor'],
+  [
+    { filter: { upTo: formatEventCursor({ epoch: '\u0000', revision: 1 }) } },
+    'input.filter.upTo',
+    'must be an event cursor',
+  ],
 ])('refuses %j', async (input, location, message) => {
   await expect(as('refused').dismissAll(input)).rejects.toMatchObject(
     refused('VALIDATION_FAILED', [location, message]),
