@@ -2,7 +2,7 @@ import type { PlatformEventType } from '../platform-events/platform-event.enums.
 import { addMilliseconds, latest, type Time } from '../values/time.ts';
 import type { StoredRequestState } from './answers/answer.enums.ts';
 import type { Answer, Receipt } from './answers/answer.ts';
-import type { Notification } from './notification.entity.ts';
+import type { Notification, TaskResolution } from './notification.entity.ts';
 import type { Resolution } from './notification.enums.ts';
 
 /*
@@ -162,35 +162,63 @@ export function acknowledge(
 }
 
 /**
- * Undoes a dismissal; `undefined` if the notification is not dismissed. It is active again, unless it was resolved, or a
- * later notification of its slot was published meanwhile, which supersedes it and has withdrawn its request.
- * @param ofSlot the active notification of its slot, and the newest by `occurredAt`
+ * Undoes a dismissal; `undefined` if the notification is not dismissed. It is active again, unless it was resolved, or would
+ * have been without the dismissal: by a later notification of its slot; or, after the dismissal, by a resolution of its
+ * task up to a time, or by a notification that supersedes every slot.
+ * @param later the active notification of its slot, and the newest by `occurredAt` of its slot and of `''`
+ * @param mark the resolution of its task and kind
  */
 export function restore(
   state: State,
   { at, revision }: Moment,
-  ofSlot: readonly Pick<State, 'id' | 'status' | 'occurredAt' | 'createdAt'>[],
+  later: readonly Later[],
+  mark: Pick<TaskResolution, 'resolvedUpTo' | 'resolution' | 'updatedAt'> | undefined,
 ): Step | undefined {
-  if (state.status !== 'dismissed') return undefined;
-  const isLater = (other: (typeof ofSlot)[number]) =>
-    other.occurredAt > state.occurredAt ||
-    (other.occurredAt === state.occurredAt && other.createdAt > state.createdAt);
-  const successor = ofSlot
-    .filter((other) => other.id !== state.id && (other.status === 'active' || isLater(other)))
-    .reduce<(typeof ofSlot)[number] | undefined>(
-      (last, other) => (last && last.occurredAt >= other.occurredAt ? last : other),
-      undefined,
-    );
-  const supersededAt = state.resolvedAt === null ? successor?.createdAt : undefined;
+  const { dismissedAt } = state;
+  if (state.status !== 'dismissed' || dismissedAt === null) return undefined;
+  const missed = findMissed({ ...state, dismissedAt }, later, mark);
+  const { resolution, resolvedAt } = state.resolvedAt === null && missed ? missed : state;
   const patch: Patch = {
-    ...unchanged(state, revision, latest(changeTime(state, at), successor?.createdAt)),
-    status: state.resolvedAt === null && supersededAt === undefined ? 'active' : 'resolved',
-    resolution: supersededAt === undefined ? state.resolution : 'superseded',
-    resolvedAt: state.resolvedAt ?? supersededAt ?? null,
+    ...unchanged(state, revision, latest(changeTime(state, at), resolvedAt)),
+    status: resolvedAt === null ? 'active' : 'resolved',
+    resolution,
+    resolvedAt,
     dismissedAt: null,
   };
   return { patch, event: eventOf('notification.restored', state) };
 }
+
+type Later = Pick<State, 'id' | 'slot' | 'status' | 'occurredAt' | 'createdAt'>;
+
+/** Finds what would have resolved a notification if it had not been dismissed. */
+function findMissed(
+  { id, slot, occurredAt, createdAt, dismissedAt }: State & { dismissedAt: Time },
+  later: readonly Later[],
+  mark: Parameters<typeof restore>[3],
+): Pick<State, 'resolution' | 'resolvedAt'> | undefined {
+  const others = later.filter((other) => other.id !== id);
+  const ofSlot = others.filter(
+    (other) =>
+      other.slot === slot &&
+      (other.status === 'active' ||
+        other.occurredAt > occurredAt ||
+        (other.occurredAt === occurredAt && other.createdAt > createdAt)),
+  );
+  const successor = findNewest(ofSlot);
+  if (successor) return { resolution: 'superseded', resolvedAt: successor.createdAt };
+  if (mark && mark.updatedAt >= dismissedAt && mark.resolvedUpTo >= occurredAt)
+    return { resolution: mark.resolution, resolvedAt: mark.updatedAt };
+  const ofAll = findNewest(others.filter((other) => other.slot === ''));
+  if (ofAll && ofAll.createdAt >= dismissedAt && ofAll.occurredAt >= occurredAt)
+    return { resolution: 'superseded', resolvedAt: ofAll.createdAt };
+  return undefined;
+}
+
+const findNewest = (notifications: readonly Later[]): Later | undefined =>
+  notifications.reduce<Later | undefined>(
+    (last, other) => (last && last.occurredAt >= other.occurredAt ? last : other),
+    undefined,
+  );
 
 /** Settles notifications in the order of their creation, with consecutive revisions. */
 export function settleInOrder(

@@ -28,8 +28,8 @@ export async function restoreNotification(
 
 /**
  * Undoes the dismissals of notifications by ID, or one dismissal of many, and returns the IDs of all that it changed. Each
- * is active again, unless it was resolved, or a later notification of its slot was published meanwhile, which supersedes
- * it. Ignores unknown IDs, and notifications that are no longer dismissed. Up to 500 are restored by a change of their
+ * is active again, unless it was resolved, or a later notification of its task and kind superseded it meanwhile, or its task was
+ * resolved up to a later time. Ignores unknown IDs, and notifications that are no longer dismissed. Up to 500 are restored by a change of their
  * own, so that other changes of the user do not wait for 100,000. If one fails, the same call restores the rest.
  */
 export async function restoreNotifications(
@@ -58,11 +58,16 @@ async function restoreThose(
 ): Promise<string[]> {
   const input = { userId, ids };
   const steps = await changeNotifications(dependencies, userId, {
-    read: (run) => Promise.all([run(readByIds, input), run(readOfSlots, input)]),
-    decide([states, others], moment) {
-      const ofSlots = Map.groupBy(others, ({ restoredId }) => restoredId);
+    read: (run) => Promise.all([run(readByIds, input), run(readOfSlots, input), run(readMarks, input)]),
+    decide([states, others, marks], moment) {
+      const later = Map.groupBy(others, ({ restoredId }) => restoredId);
       const restored = settleInOrder(states.filter(isMeant), moment, (state, at) =>
-        restore(state, at, ofSlots.get(state.id) ?? []),
+        restore(
+          state,
+          at,
+          later.get(state.id) ?? [],
+          marks.find(({ restoredId }) => restoredId === state.id),
+        ),
       );
       return { ...toChanges(restored), result: restored.map(({ patch }) => patch.id) };
     },
@@ -72,8 +77,23 @@ async function restoreThose(
 
 const { ref } = sql;
 
+/** Reads the resolutions of the task and kind of each. */
+const readMarks = defineStatement((db, { param }: Params<{ userId: string; ids: readonly string[] }>) =>
+  db
+    .selectFrom('Notification as restored')
+    .innerJoin('TaskResolution as mark', (join) =>
+      join
+        .onRef('mark.userId', '=', 'restored.userId')
+        .onRef('mark.taskId', '=', 'restored.taskId')
+        .onRef('mark.kind', '=', 'restored.kind'),
+    )
+    .select(['restored.id as restoredId', 'mark.resolvedUpTo', 'mark.resolution', 'mark.updatedAt'])
+    .where('restored.userId', '=', param('userId'))
+    .where('restored.id', '=', sql<string>`any(${param('ids', 'text[]')})`),
+);
+
 /**
- * Reads the active notification of the slot of each, and the newest of each state, by an index. `between` keeps PostgreSQL
+ * Reads the active notification of the slot of each, and the newest of each state of its slot and of `''`, by an index. `between` keeps PostgreSQL
  * from ignoring the order, by which it chooses the index.
  */
 const readOfSlots = defineStatement((db, { param }: Params<{ userId: string; ids: readonly string[] }>) => {
@@ -81,7 +101,7 @@ const readOfSlots = defineStatement((db, { param }: Params<{ userId: string; ids
     (name) => sql`${ref(`other.${name}`)} = ${ref(`restored.${name}`)}`,
   );
   const other = sql`${sql.table('Notification')} as other where ${sql.join(task, sql` and `)}`;
-  const names = ['id', 'status', 'occurredAt', 'createdAt'] as const;
+  const names = ['id', 'slot', 'status', 'occurredAt', 'createdAt'] as const;
   const columns = sql.join(names.map((name) => ref(`other.${name}`)));
   const states = sql.join(requestStates.map((state) => sql`(${sql.lit(state)})`));
   const found = sql<Pick<State, (typeof names)[number]> & { restoredId: string }>`(
@@ -93,9 +113,10 @@ const readOfSlots = defineStatement((db, { param }: Params<{ userId: string; ids
       (select ${columns} from ${other} and other.slot between restored.slot and restored.slot and other.status = 'active'
         order by other.slot limit 1)
       union all
-      (select newest.* from (values ${states}) as given (state), (values (false), (true)) as own (is_own)
+      (select newest.* from (values ${states}) as given (state), (values (false), (true)) as own (is_own),
+          (values (restored.slot), ('')) as of (slot)
         cross join lateral (
-          select ${columns} from ${other} and other.slot = restored.slot
+          select ${columns} from ${other} and other.slot = of.slot
             and ${ref('other.requestState')} = state and ${ref('other.byTask')} = is_own
           order by ${ref('other.occurredAt')} desc, ${ref('other.createdAt')} desc limit 1) as newest)) as found)`;
   return db.selectFrom(found.as('found')).select([...names, 'restoredId']);

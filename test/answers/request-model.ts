@@ -31,6 +31,10 @@ type ModelNotification = Draft & {
   isResolved: boolean;
   answer: { answerId: string | null; content: Content } | null;
   receipt: string | null;
+  /** Whether it was active at first. */
+  arrived: boolean;
+  createdAt: number;
+  dismissedAt: number;
 };
 
 /** Changes of a notification that `pick` chooses, but `publish` and `resolve`. */
@@ -96,14 +100,18 @@ export class RequestModel {
   revision = 0;
   /** The number of resolutions up to a time, of which each moves the revision even if it matches nothing. */
   marks = 0;
-  readonly #resolvedUpTo = new Map<string, { minute: number; reason: string }>();
+  readonly #resolvedUpTo = new Map<string, { minute: number; reason: string; at: number }>();
 
   find(id: string): ModelNotification | undefined {
     return this.notifications.find((one) => one.id === id);
   }
 
+  /** The number of changes that were run, as a clock. */
+  #now = 0;
+
   /** Runs a change, of a draft if it is about one, and returns its result or the code of its refusal. */
   run(command: Command, draft: Draft | undefined): unknown {
+    this.#now += 1;
     const { type, task, reason, upTo, answerId, content, outcome } = command;
     if (type === 'deleteUser') return this.deleteUser();
     if (type === 'resolve') return this.resolve(task, reason, upTo);
@@ -155,6 +163,9 @@ export class RequestModel {
       isResolved: isSettled,
       answer: null,
       receipt: null,
+      arrived: !isSettled,
+      createdAt: this.#now,
+      dismissedAt: 0,
     });
     this.revision += 1;
     if (state === 'withdrawn') this.events.push(`withdrawn ${id}`);
@@ -203,24 +214,32 @@ export class RequestModel {
     const found = this.find(id);
     if (found === undefined || found.status === 'dismissed') return;
     found.status = 'dismissed';
+    found.dismissedAt = this.#now;
     this.#change(`dismissed ${id}`);
   }
 
   restore(id: string): void {
     const found = this.find(id);
     if (found?.status !== 'dismissed') return;
-    const successor = this.notifications.find(
-      ({ task, kind, slot, status, minute }, index) =>
-        task === found.task &&
-        kind === found.kind &&
-        slot === found.slot &&
-        (status === 'active' ||
-          minute > found.minute ||
-          (minute === found.minute && index > this.notifications.indexOf(found))),
+    const ofKind = this.notifications.filter(({ task, kind }) => task === found.task && kind === found.kind);
+    const isSuperseded = ofKind.some(
+      (other) =>
+        other.slot === found.slot &&
+        (other.status === 'active' ||
+          other.minute > found.minute ||
+          (other.minute === found.minute && other.createdAt > found.createdAt)),
     );
-    if (!found.isResolved && successor !== undefined) {
+    // What superseded every slot did not reach it while it was dismissed, and neither did a resolution.
+    const isMissed = ofKind.some(
+      ({ slot, arrived, minute, createdAt }) =>
+        slot === '' && arrived && minute >= found.minute && createdAt > found.dismissedAt,
+    );
+    const mark = this.#resolvedUpTo.get(`${found.task} ${found.kind}`);
+    const reason = mark && mark.at > found.dismissedAt && found.minute <= mark.minute ? mark.reason : null;
+    const missed = isSuperseded ? 'superseded' : (reason ?? (isMissed ? 'superseded' : null));
+    if (!found.isResolved && missed !== null) {
       found.isResolved = true;
-      found.resolution = 'superseded';
+      found.resolution = missed;
     }
     found.status = found.isResolved ? 'resolved' : 'active';
     this.#change(`restored ${id}`);
@@ -234,7 +253,11 @@ export class RequestModel {
     for (const kind of kinds) {
       const stored = this.#resolvedUpTo.get(`${task} ${kind}`);
       if (stored === undefined || upTo > stored.minute)
-        this.#resolvedUpTo.set(`${task} ${kind}`, { minute: upTo, reason: given.toLowerCase() });
+        this.#resolvedUpTo.set(`${task} ${kind}`, {
+          minute: upTo,
+          reason: given.toLowerCase(),
+          at: this.#now,
+        });
     }
     this.marks += 1;
   }

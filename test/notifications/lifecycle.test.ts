@@ -164,7 +164,6 @@ const event = fc.oneof(
     id,
     seconds,
     slot,
-    everySlot: fc.boolean(),
     asks: fc.boolean(),
     expires: fc.option(seconds),
   }),
@@ -191,7 +190,7 @@ test('any seven events leave one active notification a slot, and never change wh
 
 function run(inbox: Inbox, event: GivenEvent, time: Time): void {
   if (event.what === 'publish') {
-    const { slot, asks, everySlot, expires } = event;
+    const { slot, asks, expires } = event;
     if (inbox.stored.has(event.id)) return;
     const expiry =
       asks && expires !== null
@@ -199,7 +198,7 @@ function run(inbox: Inbox, event: GivenEvent, time: Time): void {
         : {};
     const draft = {
       slot,
-      everySlot: everySlot && slot === '',
+      everySlot: slot === '',
       asks,
       occurredAt: at(event.seconds),
       ...expiry,
@@ -221,7 +220,8 @@ function run(inbox: Inbox, event: GivenEvent, time: Time): void {
       restore(
         state,
         moment,
-        inbox.all.filter((other) => other.slot === state.slot),
+        inbox.all.filter((other) => other.slot === state.slot || other.slot === ''),
+        undefined,
       ),
     ]);
 }

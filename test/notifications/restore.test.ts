@@ -5,6 +5,7 @@ import { useGateway } from '../support/gateway.ts';
 import { currentCursor, dismiss, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { publish, readStatuses, resolve } from '../support/records.ts';
 import { answer, answers, listEvents } from '../support/requests.ts';
+import { platform } from '../support/tokens.ts';
 
 const gateway = useGateway();
 const { as } = gateway;
@@ -51,6 +52,31 @@ test.each([
     after: 'dismissed',
   });
   expect((await as(user).dismissAll({ ids: ['a'] })).undoToken).toBeNull();
+});
+
+test.each<[what: string, happen: (user: string, task: object) => Promise<unknown>, resolution: string]>([
+  ['supersedes every slot', (user, task) => publish(gateway, user, 'task_failed', { task }), 'SUPERSEDED'],
+  [
+    'resolves the task up to a time',
+    (userId) =>
+      as(platform).resolve({
+        userId,
+        taskId: 'task',
+        before: new Date(Date.now() + 60_000).toISOString(),
+        reason: 'TASK_DELETED',
+      }),
+    'TASK_DELETED',
+  ],
+])('what %s after a dismissal resolves what is restored', async (what, happen, resolution) => {
+  const task = { id: 'task', projectId: 'p' };
+  const { id } = await publish(gateway, what, 'task_failed', { task, supersedes: 'NOTHING' });
+  await dismiss(gateway, what, [id]);
+  await happen(what, task);
+
+  await as(what).restore({ id });
+
+  const { nodes } = await as(what).notifications({ filter: { statuses: ['RESOLVED'] } });
+  expect(nodes).toMatchObject([{ id, resolution }]);
 });
 
 test('what happened to a notification since its dismissal decides its status', async () => {
