@@ -70,14 +70,15 @@ export function createListSender(
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
     if (matchesEntityTag(ifNoneMatch, etag)) return sendJson(response, 304, undefined);
-    context.quota.chargeList(context, limit);
     const { hasNextPage, endCursor } = first.pageInfo;
     const rest = limit === undefined ? undefined : limit - size;
     // The last record of the requested part, and the one that follows it.
     const cut = rest && hasNextPage ? await read({ size: 2, offset: rest - 1, after: endCursor }) : undefined;
     const isCut = cut !== undefined && cut.pageInfo.startCursor !== cut.pageInfo.endCursor;
     const last = isCut ? cut.pageInfo.startCursor : rest === 0 && hasNextPage ? endCursor : null;
-    if (last !== null) {
+    // A list that ends before its limit costs as much as one without.
+    if (last !== null && limit !== undefined) {
+      context.quota.chargeList(context, limit);
       const next = `${publicUrl()}${path}?${formatNextQuery(parts.query, last)}`;
       response.setHeader('Link', `<${next}>; rel="next"`);
     }

@@ -77,8 +77,8 @@ A user's notifications, notification preferences, editor connection and workspac
   in this order: path (404), token (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422),
   record (404). Unknown paths, unknown methods and other users' records return 404.
 - **Rate limits** apply per user, with one limit for reads and one for writes, shared by REST and GraphQL. Every
-  authenticated request costs at least one point, even if it is invalid. A list costs one point for each 500
-  records of \`limit\`, rounded up, and one without \`limit\`. The \`RateLimit-*\` headers show what is left.
+  authenticated request costs at least one point, even if it is invalid. A list costs one point; one that
+  ends at its \`limit\` costs one for each 500 records, rounded up. The \`RateLimit-*\` headers show what is left.
 - **Headers.** Every response has \`X-Request-Id\`, and every response to an authenticated caller has the \`RateLimit-*\`
   headers. Responses with errors list only their other headers. One with 500 may have \`Retry-After\`.
 - **Extensions**, marked with \`x-extension\`, are operations in addition to the specification of the account and

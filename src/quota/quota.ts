@@ -180,10 +180,10 @@ export function createQuota(limits: Limits, limiters: Limiters) {
       );
     },
     /**
-     * Charges the reads that a list of at most `limit` records costs beyond the first, also if too few are left. A list
-     * without a limit costs one. Does not wait for the result.
+     * Charges the reads that a list of `limit` records costs beyond the first, also if too few are left. Does not wait for
+     * the result.
      */
-    chargeList({ viewer, charges }: Caller, limit = 1): void {
+    chargeList({ viewer, charges }: Caller, limit: number): void {
       const points = Math.ceil(limit / RECORDS_PER_POINT) - 1;
       if (points <= 0 || limits.reads === 0) return;
       const { tightest } = charges;
