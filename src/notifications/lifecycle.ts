@@ -2,7 +2,7 @@ import type { PlatformEventType } from '../platform-events/platform-event.enums.
 import { addMilliseconds, latest, type Time } from '../values/time.ts';
 import type { StoredRequestState } from './answers/answer.enums.ts';
 import type { Answer, Receipt } from './answers/answer.ts';
-import type { Notification, TaskResolution } from './notification.entity.ts';
+import type { Notification } from './notification.entity.ts';
 import type { Resolution } from './notification.enums.ts';
 
 /*
@@ -166,13 +166,12 @@ export function acknowledge(
  * have been without the dismissal: by a later notification of its slot; or, after the dismissal, by a resolution of its
  * task up to a time, or by a notification that supersedes every slot.
  * @param later the active notification of its slot, and the newest by `occurredAt` of its slot and of `''`
- * @param mark the resolution of its task and kind
  */
 export function restore(
   state: State,
   { at, revision }: Moment,
   later: readonly Later[],
-  mark: Pick<TaskResolution, 'resolvedUpTo' | 'resolution' | 'updatedAt'> | undefined,
+  mark: Mark | undefined,
 ): Step | undefined {
   const { dismissedAt } = state;
   if (state.status !== 'dismissed' || dismissedAt === null) return undefined;
@@ -188,13 +187,20 @@ export function restore(
   return { patch, event: eventOf('notification.restored', state) };
 }
 
+/** The resolution of a task and kind up to a time, if there is one, and when it was stored. */
+export type Mark = {
+  resolvedUpTo: Time | null;
+  resolution: Resolution | null;
+  markedAt: Time | null;
+};
+
 type Later = Pick<State, 'id' | 'slot' | 'status' | 'occurredAt' | 'createdAt'>;
 
 /** Finds what would have resolved a notification if it had not been dismissed. */
 function findMissed(
   { id, slot, occurredAt, createdAt, dismissedAt }: State & { dismissedAt: Time },
   later: readonly Later[],
-  mark: Parameters<typeof restore>[3],
+  mark: Mark | undefined,
 ): Pick<State, 'resolution' | 'resolvedAt'> | undefined {
   const others = later.filter((other) => other.id !== id);
   const ofSlot = others.filter(
@@ -206,8 +212,9 @@ function findMissed(
   );
   const successor = findNewest(ofSlot);
   if (successor) return { resolution: 'superseded', resolvedAt: successor.createdAt };
-  if (mark && mark.updatedAt >= dismissedAt && mark.resolvedUpTo >= occurredAt)
-    return { resolution: mark.resolution, resolvedAt: mark.updatedAt };
+  const { resolvedUpTo = null, resolution = null, markedAt = null } = mark ?? {};
+  if (markedAt !== null && markedAt >= dismissedAt && resolvedUpTo !== null && resolvedUpTo >= occurredAt)
+    return { resolution, resolvedAt: markedAt };
   const ofAll = findNewest(others.filter((other) => other.slot === ''));
   if (ofAll && ofAll.createdAt >= dismissedAt && ofAll.occurredAt >= occurredAt)
     return { resolution: 'superseded', resolvedAt: ofAll.createdAt };

@@ -8,7 +8,7 @@ import {
   readByIds,
 } from './change-notifications.ts';
 import { findDismissed } from './dismiss-notifications.ts';
-import { restore, type State, settleInOrder, toChanges } from './lifecycle.ts';
+import { type Mark, restore, type State, settleInOrder, toChanges } from './lifecycle.ts';
 import type { Notification } from './notification.entity.ts';
 import { findNotification } from './notifications.ts';
 import type { Dismissal } from './undo-token.ts';
@@ -58,17 +58,13 @@ async function restoreThose(
 ): Promise<string[]> {
   const input = { userId, ids };
   const steps = await changeNotifications(dependencies, userId, {
-    read: (run) => Promise.all([run(readByIds, input), run(readOfSlots, input), run(readMarks, input)]),
-    decide([states, others, marks], moment) {
-      const later = Map.groupBy(others, ({ restoredId }) => restoredId);
-      const restored = settleInOrder(states.filter(isMeant), moment, (state, at) =>
-        restore(
-          state,
-          at,
-          later.get(state.id) ?? [],
-          marks.find(({ restoredId }) => restoredId === state.id),
-        ),
-      );
+    read: (run) => Promise.all([run(readByIds, input), run(readLater, input)]),
+    decide([states, others], moment) {
+      const ofEach = Map.groupBy(others, ({ restoredId }) => restoredId);
+      const restored = settleInOrder(states.filter(isMeant), moment, (state, at) => {
+        const later = ofEach.get(state.id) ?? [];
+        return restore(state, at, later, later[0]);
+      });
       return { ...toChanges(restored), result: restored.map(({ patch }) => patch.id) };
     },
   });
@@ -77,26 +73,11 @@ async function restoreThose(
 
 const { ref } = sql;
 
-/** Reads the resolutions of the task and kind of each. */
-const readMarks = defineStatement((db, { param }: Params<{ userId: string; ids: readonly string[] }>) =>
-  db
-    .selectFrom('Notification as restored')
-    .innerJoin('TaskResolution as mark', (join) =>
-      join
-        .onRef('mark.userId', '=', 'restored.userId')
-        .onRef('mark.taskId', '=', 'restored.taskId')
-        .onRef('mark.kind', '=', 'restored.kind'),
-    )
-    .select(['restored.id as restoredId', 'mark.resolvedUpTo', 'mark.resolution', 'mark.updatedAt'])
-    .where('restored.userId', '=', param('userId'))
-    .where('restored.id', '=', sql<string>`any(${param('ids', 'text[]')})`),
-);
-
 /**
- * Reads the active notification of the slot of each, and the newest of each state of its slot and of `''`, by an index. `between` keeps PostgreSQL
- * from ignoring the order, by which it chooses the index.
+ * Reads the active notification of the slot of each, and the newest of each state of its slot and of `''`, by an index, beside
+ * the resolution of the task and kind. `between` keeps PostgreSQL from ignoring the order, by which it chooses the index.
  */
-const readOfSlots = defineStatement((db, { param }: Params<{ userId: string; ids: readonly string[] }>) => {
+const readLater = defineStatement((db, { param }: Params<{ userId: string; ids: readonly string[] }>) => {
   const task = ['userId', 'taskId', 'kind'].map(
     (name) => sql`${ref(`other.${name}`)} = ${ref(`restored.${name}`)}`,
   );
@@ -104,8 +85,12 @@ const readOfSlots = defineStatement((db, { param }: Params<{ userId: string; ids
   const names = ['id', 'slot', 'status', 'occurredAt', 'createdAt'] as const;
   const columns = sql.join(names.map((name) => ref(`other.${name}`)));
   const states = sql.join(requestStates.map((state) => sql`(${sql.lit(state)})`));
-  const found = sql<Pick<State, (typeof names)[number]> & { restoredId: string }>`(
-    select found.*, restored.id as ${ref('restoredId')}
+  const isMark = ['userId', 'taskId', 'kind'].map(
+    (name) => sql`${ref(`mark.${name}`)} = ${ref(`restored.${name}`)}`,
+  );
+  const found = sql<Pick<State, (typeof names)[number]> & Mark & { restoredId: string }>`(
+    select found.*, restored.id as ${ref('restoredId')}, mark.${ref('resolvedUpTo')},
+      mark.resolution, mark.${ref('updatedAt')} as ${ref('markedAt')}
     from (select id, ${sql.join(['userId', 'taskId', 'kind', 'slot'].map((name) => ref(name)))} from ${sql.table('Notification')}
       where ${ref('userId')} = ${param('userId')} and id = any(${param('ids', 'text[]')}) and status = 'dismissed'
       order by id) as restored
@@ -118,6 +103,9 @@ const readOfSlots = defineStatement((db, { param }: Params<{ userId: string; ids
         cross join lateral (
           select ${columns} from ${other} and other.slot = of.slot
             and ${ref('other.requestState')} = state and ${ref('other.byTask')} = is_own
-          order by ${ref('other.occurredAt')} desc, ${ref('other.createdAt')} desc limit 1) as newest)) as found)`;
-  return db.selectFrom(found.as('found')).select([...names, 'restoredId']);
+          order by ${ref('other.occurredAt')} desc, ${ref('other.createdAt')} desc limit 1) as newest)) as found
+    left join ${sql.table('TaskResolution')} as mark on ${sql.join(isMark, sql` and `)})`;
+  return db
+    .selectFrom(found.as('found'))
+    .select([...names, 'restoredId', 'resolvedUpTo', 'resolution', 'markedAt']);
 });
