@@ -289,6 +289,16 @@ describeInboxApp('of notifications', ({ gateway, serve, open, openFor }) => {
     await page.getByText('All caught up').waitFor();
   });
 
+  test('lists what workspaces run on, and why one failed', async () => {
+    const hardware = { cpuKind: 'shared', cpus: 4, memoryMb: 16_384, volumeSizeGb: 500, gpuKind: 'l4' };
+    const more = { gitRef: 'refs/heads/main', status: 'ERROR', errorMessage: 'No machine is free' };
+    await putWorkspaces(gateway, 'spaces', [workspaceInput({ hardware, ...more })]);
+    const page = await openFor('spaces', 'workspaces');
+    await page.getByText('No machine is free').waitFor();
+    const items = await page.locator('main .wa-meta > *').allTextContents();
+    expect(items).toEqual(['error', 'main', '4 shared CPUs', '16 GB RAM', '500 GB disk', 'l4 GPU']);
+  });
+
   test('stores preferences', async () => {
     const page = await openFor('prefs', 'settings');
     const checkbox = page.getByLabel('Push: A task failed');

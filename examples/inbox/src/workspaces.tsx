@@ -13,10 +13,17 @@ export function Workspaces() {
         {workspaces?.map(({ id, projectId, status, gitRef, errorMessage, hardware }) => (
           <li key={id} className="wa wa-panel">
             <h2>{projectId}</h2>
-            <p className="wa-hint">
-              <strong>{status.toLowerCase()}</strong> {gitRef?.replace(/^refs\/(heads|tags)\//, '')} ·{' '}
-              {hardware.cpus} {hardware.cpuKind} CPUs, {Math.round(hardware.memoryMb / 1024)} GB,{' '}
-              {hardware.volumeSizeGb} GB {hardware.gpuKind}
+            <p className="wa-meta">
+              <strong>{status.toLowerCase()}</strong>
+              {gitRef && <span dir="auto">{gitRef.replace(/^refs\/(heads|tags)\//, '')}</span>}
+              <span>
+                {hardware.cpus} {hardware.cpuKind} CPUs
+              </span>
+              <span>{Math.round(hardware.memoryMb / 1024)} GB RAM</span>
+              <span>
+                {hardware.volumeSizeGb} GB {say('disk', 'Speicherplatz')}
+              </span>
+              {hardware.gpuKind && <span>{hardware.gpuKind} GPU</span>}
             </p>
             {errorMessage && <p className="wa-failure">{errorMessage}</p>}
           </li>
