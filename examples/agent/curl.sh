@@ -2,12 +2,16 @@
 # Asks the user which option to take, waits until they answer in their inbox, and prints the request with the answer as JSON.
 # Needs GATEWAY_URL, TASK_TOKEN, USER_ID, TASK_ID and PROJECT_ID, whose values need no escapes.
 set -e
+: "${GATEWAY_URL:?}" "${TASK_TOKEN:?}" "${USER_ID:?}" "${TASK_ID:?}" "${PROJECT_ID:?}"
 id="$TASK_ID:database"
 
 # Sends an operation and its variables, again after a failure that may pass: with this ID, a repetition changes nothing.
+# Fails if the reply has errors.
 send() {
-  curl -sS --fail --retry 5 --retry-all-errors "$GATEWAY_URL/graphql" -H "Authorization: Bearer $TASK_TOKEN" \
-    -H 'Content-Type: application/json' --data-binary "{\"query\":\"$1\",\"variables\":$2}"
+  sent=$(curl -sS --fail --retry 5 --retry-all-errors "$GATEWAY_URL/graphql" -H "Authorization: Bearer $TASK_TOKEN" \
+    -H 'Content-Type: application/json' --data-binary "{\"query\":\"$1\",\"variables\":$2}") || return 1
+  case $sent in *'"errors":['*) echo "$sent" >&2 && return 1 ;; esac
+  echo "$sent"
 }
 
 send 'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }' '{"input":{

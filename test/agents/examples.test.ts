@@ -1,17 +1,18 @@
-import { spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { MockLanguageModelV4 } from 'ai/test';
 import { expect, test, vi } from 'vitest';
 import { awaitOpen, recorded, recordedBody } from '../support/agents.ts';
 import { readBlocks, readPage } from '../support/documentation.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeFolder } from '../support/folder.ts';
+import { makeFolder, removeFolder } from '../support/folder.ts';
 import { useGateway } from '../support/gateway.ts';
 import { captureOutput } from '../support/process.ts';
 import { answer, answers, makeExpired } from '../support/requests.ts';
-import { signTaskToken } from '../support/tokens.ts';
+import { member, signTaskToken } from '../support/tokens.ts';
 
 /*
  * The configurations of docs/agents.md, pasted and run as the agents run them, with the bodies that were recorded, and the
@@ -23,11 +24,24 @@ const gateway = useGateway();
 type Hook = { type: string; timeout: number; url: string; headers: Record<string, string>; command: string };
 type Configuration = { hooks: Record<string, { matcher?: string; hooks: [Hook] }[]> };
 
-/** The configurations of docs/agents.md. */
-const [claude, codex] = readBlocks(readPage('docs/agents.md')).flatMap(({ content }): Configuration[] => {
-  const [, json] = /<<'END'\n(\{ "hooks".*)\nEND$/s.exec(content.trimEnd()) ?? [];
-  return json === undefined ? [] : [JSON.parse(json)];
-});
+/** The commands of docs/agents.md that write the configurations. */
+const commands = readBlocks(readPage('docs/agents.md'))
+  .map(({ content }) => content)
+  .filter((content) => content.includes('{ "hooks"'));
+
+/** Pastes a command in a new folder, which is also the home, and returns the configuration that it wrote there. */
+async function paste(command: string, path: string): Promise<Configuration> {
+  const folder = await makeFolder();
+  const env = { PATH: process.env.PATH, HOME: folder };
+  await promisify(execFile)('sh', ['-euc', command], { cwd: folder, env });
+  const written = await readFile(join(folder, path), 'utf8');
+  await removeFolder(folder);
+  return JSON.parse(written);
+}
+
+const [claude, codex] = await Promise.all(
+  ['.claude/settings.json', '.codex/hooks.json'].map((path, index) => paste(commands[index] ?? '', path)),
+);
 
 /** The file from which commands read the token. */
 const tokenFile = join(await makeFolder(), 'token');
@@ -117,20 +131,43 @@ test('ask.sh repeats the call with the current token until there is an answer, o
   }
 });
 
-test('ask.sh with `deny` denies without a valid reply, and otherwise leaves the decision to the agent', async () => {
-  const body = recordedBody('codex', 'Bash');
-
-  expect(await runHook('codex', body, 'invalid')).toEqual({ status: 0, output: '', errors: '' });
-  for (const changes of [
-    (command: string) => `${command} deny`,
-    (command: string) => `${command.replace(gateway.address, 'http://127.0.0.1:1')} deny`,
-  ])
-    expect(await runHook('codex', body, 'invalid', changes)).toMatchObject({
-      status: 2,
-      output: '',
-      errors: expect.stringContaining('This is not a refusal by the user.'),
-    });
-});
+test.each<
+  [problem: string, token: () => Promise<string>, change: (command: string) => string, reason: string]
+>([
+  [
+    'without a task token',
+    () => member('alice'),
+    (command) => command,
+    'This operation requires a token with the scope "platform:task".',
+  ],
+  [
+    'with a misspelled parameter',
+    () => signTaskToken('alice', 'task-1'),
+    (command) => command.replace('expires=', 'expire='),
+    'Invalid request: a part of query is not a known property.',
+  ],
+  [
+    'without a gateway',
+    () => signTaskToken('alice', 'task-1'),
+    (command) => command.replace(gateway.address, 'http://127.0.0.1:1'),
+    'the gateway gave no valid reply.',
+  ],
+])(
+  'ask.sh %s says why nobody was asked, and denies only with `deny`',
+  async (_problem, sign, change, reason) => {
+    const body = recordedBody('codex', 'Bash');
+    const token = await sign();
+    for (const [option, status] of [
+      ['', 1],
+      ['deny', 2],
+    ] as const) {
+      const ended = await runHook('codex', body, token, (command) => `${change(command)} ${option}`);
+      expect(ended).toMatchObject({ status, output: '' });
+      expect(ended.errors).toContain(`Nobody was asked: ${reason}`);
+      expect(ended.errors).toMatch(/ This is not a refusal by the user\.\n$/);
+    }
+  },
+);
 
 const environment = async (userId: string) => ({
   GATEWAY_URL: gateway.address,
@@ -156,6 +193,20 @@ test('the script with curl prints the answer to its question', async () => {
   expect(JSON.parse(stdout)).toEqual({ data: { request } });
   const { request: acknowledged } = await gateway.as('curl').notification({ id });
   expect(acknowledged).toMatchObject({ receipt: { outcome: 'ACCEPTED' } });
+});
+
+test.each([
+  ['a missing variable', { TASK_ID: '' }, 'TASK_ID'],
+  ['an ID of another task', { TASK_ID: 'task-2' }, '"errors":['],
+])('the script with curl fails with %s, and says so', async (_problem, changes, message) => {
+  const child = spawn('sh', ['examples/agent/curl.sh'], {
+    env: { PATH: process.env.PATH, ...(await environment('refused')), ...changes },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const { status, stdout, stderr } = await captureOutput(child, 'curl.sh').ended;
+  expect(status).not.toBe(0);
+  expect(stdout).toBe('');
+  expect(stderr).toContain(message);
 });
 
 test('the script with a plan revises it until the user approves', async () => {
