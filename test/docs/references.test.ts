@@ -68,6 +68,14 @@ test('every script and program that a page names exists', () => {
   expect(programs.filter((path) => !existsSync(join(repository, path)))).toEqual([]);
 });
 
+test("programs outside src/ are run by the repository's Node.js, because the system's may be older", () => {
+  const lines = linked.flatMap(
+    ({ text }) => text.match(/^.*\bnode (bench|dev|docs|examples|test)\/\S+/gm) ?? [],
+  );
+  expect(lines.length).toBeGreaterThan(1);
+  expect(lines.filter((line) => !line.includes('npx node '))).toEqual([]);
+});
+
 test('the map in CONTRIBUTING.md contains every folder of src/, with features as <feature>', () => {
   const guide = readPage('CONTRIBUTING.md').text;
   const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
