@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Request as ExpressRequest, Response as ExpressResponse, RequestHandler } from 'express';
 import { NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
+import { formatLocation } from '../errors/issue.ts';
 import { reportError } from '../graphql/errors.ts';
 import { EVENT_STREAM } from '../graphql/plugins/request.ts';
 import { createBodyError, readJson } from '../http/read-body.ts';
@@ -158,5 +159,9 @@ function send({ status, headers, text }: Reply, response: ExpressResponse): void
 /** Describes an error for a model, with what it can do about it. */
 function explain(error: unknown, { context }: ToolCaller): string {
   const shown = reportError(error, context);
-  return shown instanceof NotFoundError ? 'This task has no such request or tool.' : shown.message;
+  if (shown instanceof NotFoundError) return 'This task has no such request or tool.';
+  // All of them, with the names: there is no list beside the message, as other replies have it.
+  if (shown instanceof ValidationError)
+    return shown.issues.map(({ path, message }) => `${formatLocation(path)} ${message}.`).join('\n');
+  return shown.message;
 }

@@ -21,9 +21,9 @@ export type Message = {
   readonly details: string | null;
   /** The questions with their options, which only email lists; empty if the user is asked none. */
   readonly questions: readonly MessageQuestion[];
-  /** One line, as is the name of the project. */
-  readonly taskName: string | null;
-  readonly projectName: string | null;
+  /** One line, as is the project: its name, or else its ID. */
+  readonly task: string;
+  readonly project: string;
   readonly occurredAt: Time;
   /** No provider should deliver the message after this time. */
   readonly expiresAt: Time;
@@ -56,7 +56,16 @@ const MAX_LISTED = { questions: 10, options: 10, question: 1000, label: 100, des
 /** What a message says of its notification. */
 type Described = Pick<
   Notification,
-  'kind' | 'title' | 'payload' | 'occurredAt' | 'taskName' | 'projectName' | 'previewText' | 'byTask'
+  | 'kind'
+  | 'title'
+  | 'payload'
+  | 'occurredAt'
+  | 'taskId'
+  | 'taskName'
+  | 'projectId'
+  | 'projectName'
+  | 'previewText'
+  | 'byTask'
 >;
 
 /**
@@ -64,7 +73,7 @@ type Described = Pick<
  * send its user links in the name of the platform.
  */
 export function describeMessage(claim: Claim, notification: Described, appUrl: string | null): Message {
-  const { kind, title, payload, occurredAt, taskName, projectName, byTask } = notification;
+  const { kind, title, payload, occurredAt, byTask, taskId, taskName, projectId, projectName } = notification;
   const { request, details } = summarize({ kind, payload }, notification.previewText);
   const show = byTask ? breakLinks : (text: string) => text;
   return {
@@ -75,8 +84,8 @@ export function describeMessage(claim: Claim, notification: Described, appUrl: s
     request,
     details: details ? truncate(show(details), MAX_DETAILS) : null,
     questions: listQuestions({ kind, payload }, show),
-    taskName: taskName && show(toLine(taskName)),
-    projectName: projectName && show(toLine(projectName)),
+    task: show(toLine(taskName ?? taskId)),
+    project: show(toLine(projectName ?? projectId)),
     occurredAt,
     expiresAt: claim.expiresAt,
     url: appUrl && linkTo(appUrl, claim.notificationId),

@@ -21,7 +21,13 @@ export function* toIssues(
         path: [...root, ...path],
         message: describeIssue(issue, sent),
         value: sent === undefined ? null : isSecret ? REDACTED : sent,
-        unknownKeyCount: Math.max(issue.code === 'unrecognized_keys' ? 1 : 0, path.length - knownKeyCount),
+        // What is missing is named by the rules.
+        unknownKeyCount:
+          issue.code === 'unrecognized_keys'
+            ? Math.max(1, path.length - knownKeyCount)
+            : sent === undefined
+              ? 0
+              : path.length - knownKeyCount,
       };
     }
   }

@@ -29,6 +29,7 @@ const PATTERNS = [
   'Fragment "$" is never used',
   'GraphQL only supports GET and POST requests',
   'Maximum introspection depth exceeded',
+  'OneOf Input Object "$" must specify exactly one key',
   'The $ definition is not executable',
   'The directive "$" can only be used once at this location',
   'There can be only one (input field|$) named "$"',

@@ -229,7 +229,7 @@ describe('errors are results that say what to do', () => {
       'an unknown argument',
       'ask_human',
       { questions: [choice], user_id: 'victim' },
-      'is not a known property',
+      'arguments.user_id is not a known property',
     ],
     ['another type', 'propose_plan', { summary: 1, plan: 'x' }, 'must be a string'],
     ['a plan that is too large', 'propose_plan', { ...plan, plan: 'x'.repeat(65_536) }, 'must have at most'],

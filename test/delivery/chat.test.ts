@@ -17,7 +17,7 @@ describe('the text of a message', () => {
   const title = '*Add a login page*';
   const end = ['', 'Login · web-shop', '<https://app.example.com/inbox/n-1|Open>'];
 
-  const bare = { ...message, title: '', details: null, taskName: null, projectName: null, url: null };
+  const bare = { ...message, title: '', details: null, task: '', project: '', url: null };
 
   test.each<[what: string, text: string, lines: string[]]>([
     [
@@ -28,7 +28,7 @@ describe('the text of a message', () => {
     ['omits what the notification does not have', formatMessage(bare), ['A plan needs your approval.']],
     [
       'may have a project only',
-      formatMessage({ ...bare, projectName: 'web-shop' }),
+      formatMessage({ ...bare, project: 'web-shop' }),
       ['A plan needs your approval.', '', 'web-shop'],
     ],
     [
@@ -72,13 +72,13 @@ describe('the text of a message', () => {
   const arbitraryText = anyText.map((parts) => (typeof parts === 'string' ? parts : parts.join('')));
 
   test('contains only its own markup, and stays below the limit at which Slack truncates', () => {
-    const arbitraryName = fc.option(arbitraryText.map(toLine));
+    const arbitraryName = arbitraryText.map(toLine);
     const arbitraryMessage = fc.record({
       title: arbitraryText.map(toLine),
       request: arbitraryText.map(toLine),
       details: fc.option(arbitraryText),
-      taskName: arbitraryName,
-      projectName: arbitraryName,
+      task: arbitraryName,
+      project: arbitraryName,
       url: fc.constantFrom(
         null,
         'https://app.example.com/<!channel>/|',

@@ -134,8 +134,10 @@ Stop email about plans that need your approval: ${unsubscribeLink}
   });
 
   test('omits what a notification does not have', async () => {
-    const { parsed } = await receive({ details: null, taskName: null, projectName: null, url: null });
-    expect(parsed.text).toMatch(/^Add a login page\n\nA plan [^\n]*\n\nTime: [^\n]*\n\n-- \n[^\n]*\n$/);
+    const { parsed } = await receive({ details: null, url: null });
+    expect(parsed.text).toMatch(
+      /^Add a login page\n\nA plan [^\n]*\n\nTask: Login\nProject: web-shop\nTime: [^\n]*\n\n-- \n[^\n]*\n$/,
+    );
     expect(parsed.html).not.toMatch(/null|blockquote|Open the notification/);
   });
 
@@ -181,8 +183,8 @@ Stop email about plans that need your approval: ${unsubscribeLink}
       request: hostile,
       details: `.\r\nQUIT\r\n${hostile}`,
       questions: [{ question: hostile, options: [toLine(hostile)], omitted: 0 }],
-      taskName: toLine(hostile),
-      projectName: toLine(hostile),
+      task: toLine(hostile),
+      project: toLine(hostile),
       userId: `alice\r\nBcc: eve@example.net`,
       notificationId: `n>\r\nBcc: eve@example.net`,
     });

@@ -17,11 +17,18 @@ test('a message contains what all channels show', () => {
     request: 'A plan needs your approval.',
     details: 'Add a form.',
     questions: [],
-    taskName: 'Login',
-    projectName: 'Shop',
+    task: 'Login',
+    project: 'Shop',
     occurredAt: '2026-05-04T09:59:59.000Z',
     expiresAt: '2026-05-05T10:00:00.000Z',
     url: 'https://app.example.com/inbox?id=n-1#top',
+  });
+});
+
+test('a message names task and project by their IDs, if they have no names', () => {
+  expect(create({ taskName: null, projectName: null })).toMatchObject({
+    task: 'task-1',
+    project: 'project-1',
   });
 });
 

@@ -125,6 +125,22 @@ test.each<[what: string, query: string, variables: Record<string, unknown>, ...i
   },
 );
 
+test('says what is wrong with a literal of a @oneOf input', async () => {
+  const { errors } = await as('alice').graphql(
+    'mutation { restoreNotifications(input: {}) { restoredCount } }',
+  );
+  expect(errors.map((error) => error.message)).toEqual([
+    'OneOf Input Object "RestoreNotificationsInput" must specify exactly one key.',
+  ]);
+});
+
+test('names what is missing in JSON that has a schema', async () => {
+  const { errors } = await as(platform).graphql(publishPlan, { plan: { toolId: 't', input: {} } });
+  expect(errors.map((error) => error.message)).toEqual([
+    'Invalid request: input.payload.planRequested.input.summary is required (and 1 more).',
+  ]);
+});
+
 test('names a field that is misspelled and the nearest one, but no other that is unknown', async () => {
   const messages = async (name: string) => {
     const query = 'query ($filter: NotificationFilter) { notifications(filter: $filter) { totalCount } }';

@@ -27,7 +27,9 @@ export const notification = {
   byTask: false,
   title: 'Add a login page',
   previewText: null,
+  taskId: 'task-1',
   taskName: 'Login',
+  projectId: 'project-1',
   projectName: 'Shop',
   occurredAt: '2026-05-04T09:59:59.000Z',
 } satisfies Partial<Notification>;

@@ -58,10 +58,10 @@ function formatTitle(title: string): string {
   return line && `*${line}*`;
 }
 
-function formatTask({ taskName, projectName }: Message): string {
+function formatTask({ task, project }: Message): string {
   return join(
     ' · ',
-    [taskName, projectName].map((name) => formatLine(name ?? '', MAX_CHARACTERS.name)),
+    [task, project].map((name) => formatLine(name, MAX_CHARACTERS.name)),
   );
 }
 

@@ -126,15 +126,14 @@ function noteOmitted(omitted: number): string[] {
   return omitted > 0 ? [`(and ${omitted} more)`] : [];
 }
 
-function listFacts({ taskName, projectName, occurredAt }: Message): [name: string, value: string][] {
+function listFacts({ task, project, occurredAt }: Message): [name: string, value: string][] {
   // 2026-01-31T09:30:00.000Z
   const time = `${occurredAt.slice(0, 10)} ${occurredAt.slice(11, 16)} UTC`;
-  const facts: [string, string | null][] = [
-    ['Task', taskName],
-    ['Project', projectName],
+  return [
+    ['Task', task],
+    ['Project', project],
     ['Time', time],
   ];
-  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
 }
 
 function renderDocument(title: string, body: string): string {
