@@ -147,8 +147,8 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       if (topic === 'notifications') sender?.wake();
     },
     /**
-     * Starts to end deliveries that are no longer wanted, and to send over the configured channels. Returns false if there are none, or this process does not
-     * send.
+     * Starts to make deliveries follow changes, and to send over the configured channels. Returns false if there are none,
+     * or this process does not send.
      */
     async start(database: Database): Promise<boolean> {
       const { channels } = outbox;

@@ -31,7 +31,7 @@ export type Channel<Target> = ChannelLimits & {
    * provider does not allow to search. Requires the channel in `searchableChannels`.
    */
   find?(message: Message, target: Target, signal: AbortSignal): Promise<AttemptOutcome | undefined>;
-  /** Marks a delivered message as settled, if the provider can change messages. */
+  /** Makes a delivered message show what now holds of its notification, if the provider can change messages. */
   update?(message: Message, target: Target, receipt: string, signal: AbortSignal): Promise<AttemptOutcome>;
   /** Closes idle connections. */
   close(): Promise<void>;

@@ -11,6 +11,7 @@ import {
   findUnwantedReason,
   hasKey,
   hasKeyOf,
+  isExpired,
   isUnfinished,
   keyProperties,
   selectWithTargets,
@@ -112,7 +113,7 @@ const readClaimed = defineStatement((db, { param }: Params<DeliveryKeys>) =>
       'PushSubscription.ciphertext',
       'Contact.updatedAt as contactUpdatedAt',
       'Delivery.mayBeDelivered',
-      sql<boolean>`${sql.ref('Delivery.expiresAt')} <= now()`.as('isExpired'),
+      isExpired,
     ])
     .where(hasKey((name) => param(name, 'text[]'))),
 );

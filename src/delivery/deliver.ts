@@ -7,6 +7,7 @@ import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { toMilliseconds } from '../values/time.ts';
 import type { BoundChannel } from './channel.ts';
 import { type Claim, type DeliveryData, LEASE_SECONDS } from './claim.ts';
+import { followChangesOf } from './follow-changes.ts';
 import { describeMessage, type Message } from './message.ts';
 import { type AttemptOutcome, retryLater } from './outcome.ts';
 import type { Providers } from './providers.ts';
@@ -119,17 +120,23 @@ async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: Attem
 }
 
 /**
- * Stores a result. Retries until shortly before the lease expires, because a delivery without a stored result is sent
- * again.
+ * Stores a result, and makes the delivery follow what changed during the attempt. Retries until shortly before the lease
+ * expires, because a delivery without a stored result is sent again.
  */
 async function store(
   { database, log }: DeliveryOptions,
-  { claim, claimedAt }: DeliveryJob,
+  { claim, data, claimedAt }: DeliveryJob,
   result: DeliveryResult,
 ): Promise<boolean> {
   for (;;) {
     try {
-      return await storeResult(database.fork(), claim, result);
+      const stored = await storeResult(database.fork(), claim, data.notification, result);
+      // A change since the claim has found the delivery being sent.
+      if (stored?.isOpen)
+        await followChangesOf(database, claim).catch((error: unknown) =>
+          log.warn({ err: error }, 'making a delivery follow changes failed; the next sweep finds it'),
+        );
+      return stored !== undefined;
     } catch (error) {
       if (performance.now() - claimedAt > LEASE_MS - STORE_MS) throw error;
       log.warn({ err: error }, 'storing the result of a delivery failed; retrying');

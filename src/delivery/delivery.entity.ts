@@ -16,7 +16,7 @@ export const DeliverySchema = defineEntity({
     provider: textColumn(),
     state: enumColumn(deliveryStates),
     step: enumColumn(deliverySteps).default('message'),
-    /** Whether a later change can still cancel this delivery, or queue the update of its delivered message. */
+    /** Whether a later change can still cancel this delivery, queue it again, or queue an update of its message. */
     isOpen: p.boolean().default(true),
     /** When the next attempt is due. In state `sending`, when the sender's lease expires. */
     dueAt: timeColumn(),

@@ -10,7 +10,10 @@ export type DeliveryState = (typeof deliveryStates)[number];
 export const shownDeliveryStates = [...deliveryStates, 'maybe_delivered', 'skipped'] as const;
 export type ShownDeliveryState = (typeof shownDeliveryStates)[number];
 
-/** What a sender does next: send the message, or mark a delivered message as settled. */
+/**
+ * What a sender does next, or did last: send the message, or update a delivered one. Step `message` of a delivered message
+ * means that it is as it was sent.
+ */
 export const deliverySteps = ['message', 'update'] as const;
 export type DeliveryStep = (typeof deliverySteps)[number];
 

@@ -5,8 +5,8 @@ import type { Outbox } from '../live/outbox.ts';
 import type { Log } from '../log.ts';
 import { type Repeating, repeat } from '../repeat.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
+import { firstKey, followChanges, followChangesAfter } from './follow-changes.ts';
 import type { DeliveryKey } from './select-deliveries.ts';
-import { endUnwanted, endUnwantedAfter, firstKey } from './unwanted.ts';
 
 /** How long users are collected whose deliveries are checked by one statement. */
 const COLLECT_MS = 10;
@@ -18,26 +18,26 @@ const MAX_NOTED = 10_000;
 /** The interval of sweeps, which find what no process has noted, for example because it stopped. */
 const SWEEP_MS = 30_000;
 
-/** An outbox, and what ends the deliveries that changes have made unwanted. */
+/** An outbox, and what makes deliveries follow changes. */
 export type OpenOutbox = Outbox & {
-  /** Starts to end deliveries, also of other processes. Until then, and after the end, nothing is noted. */
+  /** Starts to make deliveries follow, also changes of other processes. Until then, and after the end, nothing is noted. */
   start(database: Database, log: Log): Repeating;
 };
 
 /** Creates the outbox of the configured channels. */
 export function createOutbox(config: DeliveryConfig): OpenOutbox {
   const channels = new Set(deliveryChannels.filter((channel) => config[channel] !== null));
-  let ending: Ending | undefined;
+  let following: Following | undefined;
   return {
     channels,
     emailDelayMs: (config.email?.delaySeconds ?? 0) * 1000,
-    note: (users) => ending?.note(users),
+    note: (users) => following?.note(users),
     start(database, log) {
-      const started = startEnding(database, log);
-      ending = started;
+      const started = startFollowing(database, log);
+      following = started;
       return {
         async stop() {
-          ending = undefined;
+          following = undefined;
           await started.stop();
         },
       };
@@ -45,27 +45,27 @@ export function createOutbox(config: DeliveryConfig): OpenOutbox {
   };
 }
 
-type Ending = Repeating & Pick<Outbox, 'note'>;
+type Following = Repeating & Pick<Outbox, 'note'>;
 
-function startEnding(database: Database, log: Log): Ending {
+function startFollowing(database: Database, log: Log): Following {
   const noted = new Set<string>();
   let running: Promise<void> | undefined;
   const sweep = repeat(
     async (signal) => {
       let after: DeliveryKey | undefined = firstKey;
-      while (after !== undefined && !signal.aborted) after = await endUnwantedAfter(database.fork(), after);
+      while (after !== undefined && !signal.aborted) after = await followChangesAfter(database, after);
       return SWEEP_MS;
     },
-    { log, message: 'looking for deliveries that are no longer wanted failed; retrying', retryMs: SWEEP_MS },
+    { log, message: 'looking for deliveries that missed a change failed; retrying', retryMs: SWEEP_MS },
   );
 
-  const endNoted = async () => {
+  const followNoted = async () => {
     while (noted.size > 0) {
       await pause(COLLECT_MS);
       const users = [...noted].slice(0, MAX_USERS);
       for (const user of users) noted.delete(user);
-      await endUnwanted(database, users).catch((error: unknown) =>
-        log.warn({ err: error }, 'ending deliveries failed; the next sweep finds them'),
+      await followChanges(database, users).catch((error: unknown) =>
+        log.warn({ err: error }, 'making deliveries follow changes failed; the next sweep finds them'),
       );
     }
     running = undefined;
@@ -74,7 +74,7 @@ function startEnding(database: Database, log: Log): Ending {
   return {
     note(users) {
       for (const user of users) if (noted.size < MAX_NOTED) noted.add(user);
-      running ??= endNoted();
+      running ??= followNoted();
     },
     async stop() {
       await sweep.stop();

@@ -3,15 +3,10 @@ import { sql, type UpdateObject } from 'kysely';
 import { getKysely, type Tables } from '../database/database.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
 import type { Claim, DeliveryData } from './claim.ts';
-import type {
-  CancelReason,
-  DeliveryFailureReason,
-  DeliveryReason,
-  DeliveryState,
-  DeliveryStep,
-} from './delivery.enums.ts';
+import type { Delivery } from './delivery.entity.ts';
+import type { CancelReason, DeliveryFailureReason, DeliveryReason } from './delivery.enums.ts';
 import type { AttemptFailure, AttemptOutcome } from './outcome.ts';
-import { searchableChannels } from './select-deliveries.ts';
+import { isFinal, searchableChannels } from './select-deliveries.ts';
 
 /** Decides the result of a delivery that is not attempted; `undefined` if it must be attempted. */
 export function decideWithoutAttempt(
@@ -119,33 +114,51 @@ type End = {
 };
 
 /**
- * Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery.
+ * Stores the result of a claim, and returns whether the delivery stays open; `undefined` if the lease has expired and another
+ * sender has claimed the delivery.
+ * @param notification what was sent; `undefined` if it was deleted
  */
-export async function storeResult(em: EntityManager, claim: Claim, result: DeliveryResult): Promise<boolean> {
+export async function storeResult(
+  em: EntityManager,
+  claim: Claim,
+  notification: DeliveryData['notification'],
+  result: DeliveryResult,
+): Promise<Pick<Delivery, 'isOpen'> | undefined> {
   const { userId, notificationId, channel, target, claims } = claim;
-  const { numUpdatedRows } = await getKysely(em)
+  return getKysely(em)
     .updateTable('Delivery')
-    .set({ ...toColumns(claim, result), updatedAt: now })
+    .set({ ...toColumns(claim, notification, result), updatedAt: now })
     .where('userId', '=', userId)
     .where('notificationId', '=', notificationId)
     .where('channel', '=', channel)
     .where('target', '=', target)
     .where('claims', '=', claims)
     .where('state', '=', 'sending')
+    .returning('isOpen')
     .executeTakeFirst();
-  return numUpdatedRows > 0n;
 }
 
 const now = sql<Time>`now()`;
-const isOpen = sql<boolean>`${sql.ref('isOpen')}`;
 
 type DeliveryUpdate = UpdateObject<Tables, 'Delivery'>;
 
-function toColumns({ step, receipt, attempts }: Claim, result: DeliveryResult): DeliveryUpdate {
+function toColumns(
+  { step, receipt, attempts }: Claim,
+  notification: DeliveryData['notification'],
+  result: DeliveryResult,
+): DeliveryUpdate {
+  const canFollow = notification !== undefined && !isFinal(notification);
+  // An update that fails for good is not repeated: the message is updated again when the notification changes again.
+  const updated = {
+    state: 'delivered',
+    step: notification?.status === 'active' ? 'message' : 'update',
+    isOpen: canFollow,
+  } as const;
   switch (result.kind) {
     case 'delivered':
       return {
-        ...toDelivered(step === 'message' && result.receipt !== null),
+        // If the provider returned a receipt, it can change the message later.
+        ...(step === 'update' ? updated : { state: 'delivered', isOpen: result.receipt !== null }),
         dueAt: now,
         firstDueAt: now,
         receipt: result.receipt ?? receipt,
@@ -159,9 +172,7 @@ function toColumns({ step, receipt, attempts }: Claim, result: DeliveryResult): 
     case 'ended': {
       const { mayBeDelivered, reason, providerCode } = result;
       return {
-        // A message whose update fails was delivered earlier.
-        state: step === 'update' ? 'delivered' : result.state,
-        isOpen: false,
+        ...(step === 'update' ? updated : { state: result.state, isOpen: reason === 'settled' && canFollow }),
         mayBeDelivered,
         // The claim counted an attempt. If none was made, it is subtracted.
         attempts: result.wasAttempted ? attempts : attempts - 1,
@@ -170,17 +181,4 @@ function toColumns({ step, receipt, attempts }: Claim, result: DeliveryResult): 
       };
     }
   }
-}
-
-/**
- * If the provider returned a receipt, it can change the message later. The delivery then stays open (`isOpen`) until
- * its notification is settled, so that the message can be updated. If the notification was settled during the attempt,
- * the message is updated next.
- */
-function toDelivered(isChangeable: boolean): DeliveryUpdate {
-  if (!isChangeable) return { state: 'delivered', isOpen: false };
-  return {
-    state: sql<DeliveryState>`case when ${isOpen} then 'delivered' else 'pending' end`,
-    step: sql<DeliveryStep>`case when ${isOpen} then 'message' else 'update' end`,
-  };
 }

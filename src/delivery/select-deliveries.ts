@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Database, Tables } from '../database/database.ts';
-import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import { defineVariants, type Params, runStatement } from '../database/statement.ts';
 import { listTargets } from '../notifications/channel-decision.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import {
@@ -53,6 +53,9 @@ export const searchableChannels: readonly DeliveryChannel[] = ['chat'];
 /** The condition of the indexes of due deliveries. */
 export const isUnfinished: RawBuilder<boolean> = sql`state in ('pending', 'sending')`;
 
+/** Whether the time of a delivery is over. */
+export const isExpired = sql<boolean>`${sql.ref('Delivery.expiresAt')} <= now()`.as('isExpired');
+
 /** Selects from deliveries, with everything that decides whether they are still wanted. */
 export function selectWithTargets(db: Pick<Kysely<Tables>, 'selectFrom'>) {
   return db
@@ -75,6 +78,8 @@ export function selectWithTargets(db: Pick<Kysely<Tables>, 'selectFrom'>) {
     )
     .select([
       'Notification.status',
+      'Notification.requestState',
+      'Notification.resolvedAt',
       'NotificationPreference.emailEnabled',
       'NotificationPreference.pushEnabled',
       'NotificationPreference.chatDmEnabled',
@@ -93,32 +98,54 @@ export const MAX_CHECKED = 1000;
 /** The key of a delivery. */
 export type DeliveryKey = Readonly<Record<(typeof keyProperties)[number], string>>;
 
-/**
- * Selects the open deliveries after a key, in the order of their keys, with everything that decides whether they are still
- * wanted.
- */
-export const selectOpen = (db: Kysely<Tables>, { param }: Params<DeliveryKey>) =>
-  selectWithTargets(db)
+/** Whether a dismissal is older than a day, within which its undo is shown in a message about no request. */
+const wasDismissedLongAgo =
+  sql<boolean>`coalesce(${sql.ref('Notification.dismissedAt')} <= now() - interval '1 day', false)`.as(
+    'wasDismissedLongAgo',
+  );
+
+/** Which open deliveries are found: that of a key, or those after a key, of users or of all. */
+type Found = DeliveryKey & { users?: readonly string[] };
+
+/** Selects open deliveries in the order of their keys, with everything that decides what becomes of them. */
+const selectOpen = defineVariants((db, { param }: Params<Found>, parts: readonly ('ofKey' | 'ofUsers')[]) => {
+  const key = sql`(${sql.join(deliveryKey.map((name) => sql.ref(name)))})`;
+  const given = sql`(${sql.join(keyProperties.map((name) => param(name)))})`;
+  return selectWithTargets(db)
     .select(deliveryKey)
-    .select('Delivery.state')
+    .select(['Delivery.state', 'Delivery.step', 'Delivery.claims', 'Delivery.mayBeDelivered', isExpired])
+    .select(wasDismissedLongAgo)
     .where('Delivery.isOpen', '=', sql.lit(true))
-    .where(
-      sql<boolean>`(${sql.join(deliveryKey.map((name) => sql.ref(name)))})
-        > (${sql.join(keyProperties.map((name) => param(name)))})`,
+    .where(sql<boolean>`${key} ${sql.raw(parts.includes('ofKey') ? '=' : '>')} ${given}`)
+    .$if(parts.includes('ofUsers'), (open) =>
+      open.where((eb) => eb('Delivery.userId', '=', eb.fn.any(param('users', 'text[]')))),
     )
     .orderBy('Delivery.userId')
     .orderBy('Delivery.notificationId')
     .orderBy('Delivery.channel')
     .orderBy('Delivery.target')
     .limit(sql.lit(MAX_CHECKED));
+});
 
-const findOpenOfUsers = defineStatement((db, { param }: Params<DeliveryKey & { users: readonly string[] }>) =>
-  selectOpen(db, { param }).where((eb) => eb('Delivery.userId', '=', eb.fn.any(param('users', 'text[]')))),
-);
+const [selectByKey, selectAfter, selectOfUsers] = [
+  selectOpen(['ofKey']),
+  selectOpen([]),
+  selectOpen(['ofUsers']),
+];
 
-/** Finds the open deliveries of users after a key. */
-export const findOpen = (database: Database, users: readonly string[], after: DeliveryKey) =>
-  runStatement(database, findOpenOfUsers, { users, ...after });
+/**
+ * Finds the open deliveries after a key, in the order of their keys, as many as one step checks: those of users, or all.
+ */
+export const findOpen = (database: Database, after: DeliveryKey, users?: readonly string[]) =>
+  users === undefined
+    ? runStatement(database, selectAfter, after)
+    : runStatement(database, selectOfUsers, { ...after, users });
+
+/** Finds a delivery if it is open. */
+export const findOpenByKey = (database: Database, key: DeliveryKey) =>
+  runStatement(database, selectByKey, key);
+
+export type OpenDelivery = Awaited<ReturnType<typeof findOpen>>[number];
 
 /** What decides whether a delivery is still wanted. Columns of missing rows are null. */
 type Wanted = { channel: DeliveryChannel; target: string; status: Notification['status'] | null } & {
@@ -138,3 +165,15 @@ export function findUnwantedReason(delivery: Wanted): CancelReason | null {
   const isTarget = listTargets(delivery, subscriptions)[channel].some(({ id }) => id === target);
   return isTarget ? null : 'target_removed';
 }
+
+/**
+ * Whether a notification can no longer become active, and its request, if any, is settled. A dismissed one that was not
+ * resolved can. Columns of a deleted one are null.
+ */
+export const isFinal = ({
+  status,
+  resolvedAt,
+}: {
+  status: string | null;
+  resolvedAt: string | null;
+}): boolean => status === null || resolvedAt !== null;

@@ -58,9 +58,9 @@ export async function bindChannels(
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
     // The member may have been removed: `update` finds the message by its receipt and ignores the target.
-    const findTarget = async ({ chatMemberId, notification, step }: DeliveryData) => ({
+    const findTarget = async ({ chatMemberId, notification }: DeliveryData) => ({
       memberId: chatMemberId ?? '',
-      asked: step === 'update' || chat.signingSecret ? toAsked(notification) : undefined,
+      notification,
     });
     channels.set('chat', bindChannel(createChatChannel(chat), findTarget, log));
   }

@@ -8,11 +8,11 @@ export type Outbox = {
   /** How long emails wait, so that what is settled meanwhile is not sent. */
   readonly emailDelayMs: number;
   /**
-   * Notes that deliveries of users may no longer be wanted, because notifications were settled, a channel disabled, or a
-   * target removed. They are ended soon afterwards. Call it after the commit.
+   * Notes that deliveries of users may have to follow a change: notifications were settled or restored, a channel disabled,
+   * or a target removed. They do so soon afterwards. Call it after the commit.
    */
   note(users: readonly string[]): void;
 };
 
-/** The dependencies of changes after which deliveries may no longer be wanted. A `Context` can be passed. */
+/** The dependencies of changes that deliveries follow. A `Context` can be passed. */
 export type OutboxDependencies = { readonly database: Database; readonly outbox: Outbox };

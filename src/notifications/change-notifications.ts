@@ -40,11 +40,11 @@ export async function changeNotificationsOfUsers<Found, Result>(
   return finish(dependencies, users, steps);
 }
 
-/** A result, and what follows from what was stored: the new revision, and whether it settled notifications or wrote events. */
+/** A result, and what follows from what was stored: the new revision, and whether it patched notifications or wrote events. */
 type Stored<Result> = {
   result: Result;
   revision: number | undefined;
-  hasSettled: boolean;
+  hasPatched: boolean;
   hasEvents: boolean;
 };
 
@@ -58,10 +58,10 @@ function bind<Found, Result>(
       const { userId, at, notifications } = user;
       const { result, more, ...changes } = decide(found, { at, revision: notifications + 1 }, userId);
       const moved = countMoved(changes, notifications);
-      const hasSettled = (changes.patches ?? []).some(({ status }) => status !== 'active');
+      const hasPatched = (changes.patches ?? []).length > 0;
       const revision = moved > 0 ? notifications + moved : undefined;
       const hasEvents = (changes.events ?? []).length > 0;
-      return { changes, more, result: { result, revision, hasSettled, hasEvents } };
+      return { changes, more, result: { result, revision, hasPatched, hasEvents } };
     },
     store: (decided) => createStore(database, decided),
   };
@@ -79,8 +79,8 @@ function finish<Result>(
     return revision === undefined ? [] : { user, topic: 'notifications' as const, revision, hasEvents };
   });
   if (changes.length > 0) announce(changes);
-  const settled = users.filter((_user, index) => changed[index]?.some(({ hasSettled }) => hasSettled));
-  if (settled.length > 0) outbox.note(settled);
+  const patched = users.filter((_user, index) => changed[index]?.some(({ hasPatched }) => hasPatched));
+  if (patched.length > 0) outbox.note(patched);
   return changed.map((steps) => steps.map(({ result }) => result));
 }
 

