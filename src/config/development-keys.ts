@@ -12,7 +12,7 @@ import {
 } from 'jose';
 import { z } from 'zod';
 import type { Config, EncryptionKeys } from '../config.ts';
-import { OperatorError } from '../errors/failure.ts';
+import { OperatorError, readSystemErrorCode } from '../errors/failure.ts';
 
 const ALGORITHM = 'EdDSA';
 
@@ -94,10 +94,14 @@ export async function readSigningKey(dataDir: string, onNewKey?: OnNewKey) {
 /**
  * Reads a file, or creates it readable by its owner only. If several processes create it at once, all read the content
  * of the first.
+ * @throws {OperatorError} if its folder is not one
  */
 async function readOrCreate(path: string, generate: () => Promise<string>, onNewKey?: OnNewKey) {
   if (!existsSync(path)) {
-    await mkdir(dirname(path), { recursive: true });
+    await mkdir(dirname(path), { recursive: true }).catch((error: unknown) => {
+      if (!/^(EEXIST|ENOTDIR)$/.test(readSystemErrorCode(error) ?? '')) throw error;
+      throw new OperatorError(`${dirname(path)} is not a directory. Set DATA_DIR to a directory.`);
+    });
     const draft = `${path}.${randomUUID()}`;
     await writeFile(draft, await generate(), { mode: 0o600 });
     const failure = await link(draft, path).catch((error: NodeJS.ErrnoException) => error);
