@@ -22,7 +22,7 @@ const Settings = z.object({
 });
 
 /** The settings of the example inbox. INBOX_ORGANIZATION is empty for a user without an organization. */
-export type InboxSettings = z.output<typeof Settings> & { INBOX_ORGANIZATION: string };
+type InboxSettings = z.output<typeof Settings> & { INBOX_ORGANIZATION: string };
 
 /**
  * Reads the settings of the example inbox, and warns if there was no key in DATA_DIR. Prints what is invalid, a line for

@@ -19,17 +19,19 @@ beforeEach(async () => {
 });
 afterEach(() => removeFolder(folder));
 
-/** Starts the server as `npm run start -w inbox` does. */
-function start(settings: Record<string, string>) {
-  const child = spawn(process.execPath, [vite, '--host', '127.0.0.1', '--port', '0'], {
+function run(options: readonly string[], settings: Record<string, string>) {
+  const child = spawn(process.execPath, [vite, ...options], {
     cwd: inbox,
     env: { PATH: process.env.PATH, NO_COLOR: '1', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const server = captureOutput(child, 'vite');
-  onTestFinished(() => void server.stop());
-  return server;
+  const started = captureOutput(child, 'vite');
+  onTestFinished(() => void started.stop());
+  return started;
 }
+
+/** Starts the server as `npm run start -w inbox` does. */
+const start = (settings: Record<string, string>) => run(['--host', '127.0.0.1', '--port', '0'], settings);
 
 test.each([
   ['GATEWAY_URL', 'foo', 'must be a URL that starts with http:// or https://'],
@@ -68,4 +70,13 @@ test('warns of a new key, and signs tokens with the settings, of which empty one
   const { iat = 0, exp = 0, ...claims } = decodeJwt(await (await fetch(new URL('/token', address))).text());
 
   expect([claims, exp - iat]).toEqual([{ sub: 'bob' }, 60]);
+});
+
+test('a build of the app needs no settings, and creates no key', async () => {
+  const DATA_DIR = join(folder, 'data');
+  const output = ['--outDir', join(folder, 'app')];
+  expect(await run(['build', ...output], { DATA_DIR, INBOX_TOKEN_SECONDS: 'abc' }).ended).toMatchObject({
+    status: 0,
+  });
+  expect(existsSync(DATA_DIR)).toBe(false);
 });
