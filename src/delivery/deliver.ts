@@ -43,8 +43,23 @@ const STORE_MS = 5000;
 /** Pause between tries to store a result. */
 const STORE_RETRY_MS = 1000;
 
-/** Delivers a claimed delivery and stores the result. Rejects if no result can be stored before the lease expires. */
+/**
+ * Delivers a claimed delivery, stores the result, and makes the delivery follow what changed meanwhile. Rejects if no result
+ * can be stored before the lease expires.
+ */
 export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promise<void> {
+  const stored = await deliverAndStore(options, job);
+  // A change since the claim has found the delivery being sent.
+  if (stored?.isOpen)
+    await followChangesOf(options.database, job.claim).catch((error: unknown) =>
+      options.log.warn({ err: error }, 'making a delivery follow changes failed; the next sweep finds it'),
+    );
+}
+
+/** What was stored of a delivery; `undefined` if another sender has claimed it. */
+type Stored = Awaited<ReturnType<typeof storeResult>>;
+
+async function deliverAndStore(options: DeliveryOptions, job: DeliveryJob): Promise<Stored> {
   const result = decideWithoutAttempt(job.claim, job.data);
   if (result !== undefined) return finishWithoutAttempt(options, job, result);
   const { notification, mayBeDelivered } = job.data;
@@ -52,15 +67,20 @@ export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promi
     return finishWithoutAttempt(options, job, endUnsent('settled', mayBeDelivered));
   const message = describeMessage(job.claim, notification, options.appUrl);
   const outcome = await attempt(options, job, message);
-  if (outcome !== undefined) await finish(options, job, outcome);
+  return outcome && finish(options, job, outcome);
 }
 
 const targetUnreadable = retryLater('target_unreadable', null);
 const replyLost = retryLater('reply_lost', null);
 
-async function finishWithoutAttempt(options: DeliveryOptions, job: DeliveryJob, result: DeliveryResult) {
-  const isStored = await store(options, job, result);
-  if (hasExpired(result)) logAndCount(options, job.claim, expired, isStored);
+async function finishWithoutAttempt(
+  options: DeliveryOptions,
+  job: DeliveryJob,
+  result: DeliveryResult,
+): Promise<Stored> {
+  const stored = await store(options, job, result);
+  if (hasExpired(result)) logAndCount(options, job.claim, expired, stored);
+  return stored;
 }
 
 const hasExpired = (result: DeliveryResult) => result.kind === 'ended' && result.reason === 'expired';
@@ -101,13 +121,13 @@ async function runWithDeadline(
  * Finishes an attempt: stores its outcome, unless another sender has claimed the delivery, and suspends a refused
  * target.
  */
-async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: AttemptOutcome): Promise<void> {
+async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: AttemptOutcome): Promise<Stored> {
   const { claim, data } = job;
   const result = decideAfterAttempt(claim, data, outcome);
-  const isStored = await store(options, job, result);
-  logAndCount(options, claim, outcome, isStored);
-  if (!isStored) return;
-  if (hasExpired(result) && outcome.kind !== 'unwanted') logAndCount(options, claim, expired, isStored);
+  const stored = await store(options, job, result);
+  logAndCount(options, claim, outcome, stored);
+  if (stored === undefined) return undefined;
+  if (hasExpired(result) && outcome.kind !== 'unwanted') logAndCount(options, claim, expired, stored);
   if (outcome.kind === 'delivered' && claim.step === 'message') {
     const seconds = (Date.now() - toMilliseconds(claim.createdAt)) / 1000;
     options.metrics.observeDelay(claim.channel, seconds);
@@ -117,26 +137,18 @@ async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: Attem
       options.log.error({ err: error }, 'suspending a refused target failed; its next refusal suspends it'),
     );
   }
+  return stored;
 }
 
-/**
- * Stores a result, and makes the delivery follow what changed during the attempt. Retries until shortly before the lease
- * expires, because a delivery without a stored result is sent again.
- */
+/** Stores a result. Retries until shortly before the lease expires: a delivery without a stored result is sent again. */
 async function store(
   { database, log }: DeliveryOptions,
   { claim, data, claimedAt }: DeliveryJob,
   result: DeliveryResult,
-): Promise<boolean> {
+): Promise<Stored> {
   for (;;) {
     try {
-      const stored = await storeResult(database.fork(), claim, data.notification, result);
-      // A change since the claim has found the delivery being sent.
-      if (stored?.isOpen)
-        await followChangesOf(database, claim).catch((error: unknown) =>
-          log.warn({ err: error }, 'making a delivery follow changes failed; the next sweep finds it'),
-        );
-      return stored !== undefined;
+      return await storeResult(database.fork(), claim, data.notification, result);
     } catch (error) {
       if (performance.now() - claimedAt > LEASE_MS - STORE_MS) throw error;
       log.warn({ err: error }, 'storing the result of a delivery failed; retrying');
@@ -153,7 +165,7 @@ function logAndCount(
   { log, metrics }: DeliveryOptions,
   { userId, notificationId, channel, step, attempts }: Claim,
   outcome: AttemptOutcome | typeof expired,
-  isStored: boolean,
+  stored: Stored,
 ): void {
   const { kind, ...failure } = outcome;
   const { reason, providerCode } = { reason: undefined, providerCode: undefined, ...failure };
@@ -169,7 +181,7 @@ function logAndCount(
       reason,
       providerCode,
     },
-    isStored ? what : `${what}; the lease was lost and the result is discarded`,
+    stored ? what : `${what}; the lease was lost and the result is discarded`,
   );
   metrics.countAttempt(channel, reason ?? 'delivered');
 }

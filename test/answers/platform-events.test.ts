@@ -214,7 +214,7 @@ describe('a cursor', () => {
     const latest = parseEventCursor(await latestCursor(gateway), []);
     const wrong = [
       await cursorAt(latest.revision + 1),
-      formatEventCursor({ epoch: 'another', revision: latest.revision }),
+      formatEventCursor({ epoch: '0.0', revision: latest.revision }),
     ];
 
     for (const after of wrong) {

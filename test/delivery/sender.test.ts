@@ -403,7 +403,9 @@ describe('an attempt', () => {
     await publishPrivate('unreadable');
 
     await expectStored('unreadable', 'push pending target_unreadable');
-    expect(readAttempts('unreadable')).toMatchObject([{ outcome: 'retry', reason: 'target_unreadable' }]);
+    await eventually(() =>
+      expect(readAttempts('unreadable')).toMatchObject([{ outcome: 'retry', reason: 'target_unreadable' }]),
+    );
   });
 
   test('leaves no address, key, token or text in any log line', () => {
