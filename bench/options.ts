@@ -20,8 +20,8 @@ export const accepted = {
 type Given = ReturnType<typeof parseArgs<{ options: typeof accepted }>>['values'];
 
 /**
- * Checks the options of the command line. `names` are the values that `--only` accepts. `--against` names a checkout of the gateway, with
- * its dependencies. `--quick` only shows that everything works.
+ * Checks the options of the command line. `names` are the values that `--only` accepts. `--against` names a checkout of
+ * the gateway, with its dependencies. `--quick` only shows that everything works.
  * @throws {UsageError} with the invalid option and the allowed values
  */
 export function readOptions(values: Given, names: readonly string[]) {

@@ -187,8 +187,8 @@ async function ask(draft: Omit<AgentDraft, 'id'>, times: Times, caller: ToolCall
 }
 
 /**
- * Waits for the answer to a request of the task, and reports to the user that the agent has it, unless the caller is gone:
- * it knows the ID, and may ask again.
+ * Waits for the answer to a request of the task, and reports to the user that the agent has it. Not if the caller has
+ * disconnected: it has the ID, and can ask again.
  */
 async function awaitResult(
   id: string,

@@ -118,10 +118,6 @@ async function callTool(
   const token = _meta?.progressToken;
   let progress: NodeJS.Timeout | undefined;
   try {
-    if (`${token}`.length > MAX_PROGRESS_TOKEN) {
-      const message = `must have at most ${MAX_PROGRESS_TOKEN} characters`;
-      throw new ValidationError([{ path: ['_meta', 'progressToken'], message, value: null }]);
-    }
     if (token !== undefined) progress = reportProgress(token, response);
     const tool = tools.find((one) => one.name === name);
     if (tool === undefined) throw new NotFoundError();
@@ -134,7 +130,12 @@ async function callTool(
   }
 }
 
+/** @throws {ValidationError} if the token is too long to be repeated */
 function reportProgress(progressToken: string | number, response: ExpressResponse): NodeJS.Timeout {
+  if (String(progressToken).length > MAX_PROGRESS_TOKEN) {
+    const message = `must have at most ${MAX_PROGRESS_TOKEN} characters`;
+    throw new ValidationError([{ path: ['_meta', 'progressToken'], message, value: null }]);
+  }
   const start = Date.now();
   const report = () => {
     const progress = Math.round((Date.now() - start) / 1000);
@@ -160,7 +161,7 @@ function send({ status, headers, text }: Reply, response: ExpressResponse): void
 function explain(error: unknown, { context }: ToolCaller): string {
   const shown = reportError(error, context);
   if (shown instanceof NotFoundError) return 'This task has no such request or tool.';
-  // All of them, with the names: there is no list beside the message, as other replies have it.
+  // Each issue with its location, because the result of a tool has no list of errors.
   if (shown instanceof ValidationError)
     return shown.issues.map(({ path, message }) => `${formatLocation(path)} ${message}.`).join('\n');
   return shown.message;

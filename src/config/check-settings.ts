@@ -31,7 +31,7 @@ export function findOmissions(given: Record<string, string | undefined>): string
   }
   if (ANSWER_LINKS === 'all') {
     omissions.push(
-      'ANSWER_LINKS: is all, so whoever has an email about a plan or a permission request can approve it; with questions, these have no such link',
+      'ANSWER_LINKS: is all, so anyone who has an email about a plan or a permission request can approve it; with questions, such emails have no link',
     );
   }
   if (/[a-z\d]$/i.test(AUTH_SCOPE_PREFIX)) {

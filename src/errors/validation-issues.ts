@@ -21,13 +21,11 @@ export function* toIssues(
         path: [...root, ...path],
         message: describeIssue(issue, sent),
         value: sent === undefined ? null : isSecret ? REDACTED : sent,
-        // What is missing is named by the rules.
+        // The client did not choose the name of what is missing.
         unknownKeyCount:
-          issue.code === 'unrecognized_keys'
-            ? Math.max(1, path.length - knownKeyCount)
-            : sent === undefined
-              ? 0
-              : path.length - knownKeyCount,
+          sent === undefined
+            ? 0
+            : Math.max(issue.code === 'unrecognized_keys' ? 1 : 0, path.length - knownKeyCount),
       };
     }
   }

@@ -36,10 +36,10 @@ const decompressors = new Map<string, Decompress>([
 export type ReadBody = ReturnType<typeof createBodyReader>;
 
 /**
- * Creates the function that reads the bodies of a process. It reserves the memory of a body before it takes it, so that unfinished
- * bodies take no more than the limits. Bytes that are announced take none until they arrive: otherwise, callers who send nothing
- * but headers would keep others out. A compressed body is kept as sent, and decompressed when it is complete, one at a time: the
- * window of a decompressor takes up to 16 MiB.
+ * Creates the function that reads the bodies of a process. It reserves the memory of a body before it takes it, so that
+ * unfinished bodies take no more than the limits. Bytes that are announced take none until they arrive: otherwise, callers
+ * who send nothing but headers would keep others out. A compressed body is kept as sent, and decompressed when it is
+ * complete, one at a time: the window of a decompressor takes up to 16 MiB.
  */
 export function createBodyReader() {
   const bytesByCaller = new Map<string, number>();
@@ -101,8 +101,8 @@ function findDecompressor({ headers }: IncomingMessage, { allowsCompression }: B
 }
 
 /**
- * Receives a body as sent. Calls `reserveUpTo` with the memory that it takes, before it takes it: at most twice what has arrived,
- * and no more than was announced.
+ * Receives a body as sent. Calls `reserveUpTo` with the memory that it takes, before it takes it: at most twice what has
+ * arrived, and no more than was announced.
  */
 async function receive(
   request: IncomingMessage,

@@ -14,7 +14,8 @@ export type Source<Event extends RevisionEvent> = {
   /** Returns the revision after which a stream of this source alone begins. */
   getStartRevision(revisions: Revisions | undefined): number;
   /**
-   * Reads the next events after a revision, in order. `revisions` are the latest known revisions of the user. Returns the events and `seen`, the revision up to which they are complete.
+   * Reads the next events after a revision, in order. `revisions` are the latest known revisions of the user. Returns the
+   * events and `seen`, the revision up to which they are complete if `revisions` are those that are stored.
    */
   read(
     after: number,
@@ -130,16 +131,16 @@ export class SourceReader<Event extends RevisionEvent, Delivered> implements Str
         ...(await source.read(this.#seenOf(i), revisions)),
       })),
     );
-    // What was announced may be from before a deletion of the user: only what is read is known to be stored.
+    // What was announced may be from before a deletion of the user: only the revisions of events are known to be stored.
     if (isKnown && batches.some(({ events }) => events.length === 0)) this.#mustFind = true;
-    const events = batches.flatMap(({ seen, ...batch }) =>
-      this.#deliver(isKnown ? batch : { ...batch, seen }),
+    const events = batches.flatMap(({ i, events, seen }) =>
+      this.#deliver(i, events, isKnown ? undefined : seen),
     );
     return { events, hasMore: this.#findBehind(revisions).length > 0 };
   }
 
   /** Delivers the next events of a source, and moves the stream's position past them, or to `seen`. */
-  #deliver({ i, events, seen }: { i: number; events: readonly Event[]; seen?: number }): Delivered[] {
+  #deliver(i: number, events: readonly Event[], seen: number | undefined): Delivered[] {
     const delivered = events.map((event) => {
       this.#seen[i] = event.revision;
       return this.#plan.deliver(event, { epoch: this.#epoch, seen: this.#seen });

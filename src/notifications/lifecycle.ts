@@ -212,9 +212,8 @@ function findMissed(
   );
   const successor = findNewest(ofSlot);
   if (successor) return { resolution: 'superseded', resolvedAt: successor.createdAt };
-  const { resolvedUpTo = null, resolution = null, markedAt = null } = mark ?? {};
-  if (markedAt !== null && markedAt >= dismissedAt && resolvedUpTo !== null && resolvedUpTo >= occurredAt)
-    return { resolution, resolvedAt: markedAt };
+  if (mark?.markedAt && mark.resolvedUpTo && mark.markedAt >= dismissedAt && mark.resolvedUpTo >= occurredAt)
+    return { resolution: mark.resolution, resolvedAt: mark.markedAt };
   const ofAll = findNewest(others.filter((other) => other.slot === ''));
   if (ofAll && ofAll.createdAt >= dismissedAt && ofAll.occurredAt >= occurredAt)
     return { resolution: 'superseded', resolvedAt: ofAll.createdAt };

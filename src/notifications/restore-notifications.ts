@@ -28,9 +28,9 @@ export async function restoreNotification(
 
 /**
  * Undoes the dismissals of notifications by ID, or one dismissal of many, and returns the IDs of all that it changed. Each
- * is active again, unless it was resolved, or a later notification of its task and kind superseded it meanwhile, or its task was
- * resolved up to a later time. Ignores unknown IDs, and notifications that are no longer dismissed. Up to 500 are restored by a change of their
- * own, so that other changes of the user do not wait for 100,000. If one fails, the same call restores the rest.
+ * is active again, unless it was resolved, or would have been without the dismissal. Ignores unknown IDs, and notifications
+ * that are no longer dismissed. Up to 500 are restored by a change of their own, so that other changes of the user do not
+ * wait for 100,000. If one fails, the same call restores the rest.
  */
 export async function restoreNotifications(
   dependencies: NotificationDependencies,
@@ -78,16 +78,17 @@ const { ref } = sql;
  * the resolution of the task and kind. `between` keeps PostgreSQL from ignoring the order, by which it chooses the index.
  */
 const readLater = defineStatement((db, { param }: Params<{ userId: string; ids: readonly string[] }>) => {
-  const task = ['userId', 'taskId', 'kind'].map(
-    (name) => sql`${ref(`other.${name}`)} = ${ref(`restored.${name}`)}`,
-  );
-  const other = sql`${sql.table('Notification')} as other where ${sql.join(task, sql` and `)}`;
+  const isOfTask = (table: 'other' | 'mark') =>
+    sql.join(
+      ['userId', 'taskId', 'kind'].map(
+        (name) => sql`${ref(`${table}.${name}`)} = ${ref(`restored.${name}`)}`,
+      ),
+      sql` and `,
+    );
+  const other = sql`${sql.table('Notification')} as other where ${isOfTask('other')}`;
   const names = ['id', 'slot', 'status', 'occurredAt', 'createdAt'] as const;
   const columns = sql.join(names.map((name) => ref(`other.${name}`)));
   const states = sql.join(requestStates.map((state) => sql`(${sql.lit(state)})`));
-  const isMark = ['userId', 'taskId', 'kind'].map(
-    (name) => sql`${ref(`mark.${name}`)} = ${ref(`restored.${name}`)}`,
-  );
   const found = sql<Pick<State, (typeof names)[number]> & Mark & { restoredId: string }>`(
     select found.*, restored.id as ${ref('restoredId')}, mark.${ref('resolvedUpTo')},
       mark.resolution, mark.${ref('updatedAt')} as ${ref('markedAt')}
@@ -104,7 +105,7 @@ const readLater = defineStatement((db, { param }: Params<{ userId: string; ids: 
           select ${columns} from ${other} and other.slot = of.slot
             and ${ref('other.requestState')} = state and ${ref('other.byTask')} = is_own
           order by ${ref('other.occurredAt')} desc, ${ref('other.createdAt')} desc limit 1) as newest)) as found
-    left join ${sql.table('TaskResolution')} as mark on ${sql.join(isMark, sql` and `)})`;
+    left join ${sql.table('TaskResolution')} as mark on ${isOfTask('mark')})`;
   return db
     .selectFrom(found.as('found'))
     .select([...names, 'restoredId', 'resolvedUpTo', 'resolution', 'markedAt']);

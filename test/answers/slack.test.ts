@@ -37,8 +37,8 @@ const planOf = (input: object) => ({ payload: { planRequested: { toolId: 't', in
 const questionsOf = (questions: object[], others = {}) => ({
   payload: { questionRequested: { toolId: 't', input: { questions, ...others } } },
 });
-/** What a member was told, as plain text. */
-const told = (userId: string) =>
+/** The messages that only a member sees, as plain text. */
+const ephemerals = (userId: string) =>
   gateway.chat.ephemerals
     .filter(({ user }) => user === memberOf(userId))
     .map(({ text, blocks }) => {
@@ -77,7 +77,7 @@ describe('a plan', () => {
       answer: { via: 'CHAT', by: 'alice', plan: { decision: 'APPROVE', feedback: null } },
     });
     const settled = 'Answered: Approve (alice, in the chat)';
-    await eventually(() => expect(told('alice')).toEqual([settled]));
+    await eventually(() => expect(ephemerals('alice')).toEqual([settled]));
     // The message tells everyone who sees it.
     await eventually(() => expect(message.updates.at(-1)).toContain(settled));
     expect(message.blocks).toEqual([]);
@@ -261,7 +261,7 @@ describe('a request of a task token', () => {
     const hiding = await publishByTask('hides', questionsOf([question('No\u202etxt', 'None')]).payload);
     await click(gateway, hiding.message, 'No[U+202E]txt');
     const settled = 'Answered: No[U+202E]txt (hides, in the chat)';
-    await eventually(() => expect(told('hides')).toEqual([settled]));
+    await eventually(() => expect(ephemerals('hides')).toEqual([settled]));
     await eventually(() => expect(hiding.message.updates).toEqual([expect.stringContaining(settled)]));
   });
 });
@@ -273,13 +273,13 @@ test('a reply is given from a modal', async () => {
   expect(await read('replies', id)).toMatchObject({ answer: { via: 'CHAT', reply: { text: 'Go on' } } });
 });
 
-test('a repeated click joins, and another one is told the winner', async () => {
+test('a repeated click joins, and another one receives the winner', async () => {
   const { id, message } = await publishInChat(gateway, 'repeats');
   const old = { ...message, blocks: message.blocks };
   for (const label of ['Approve', 'Approve', 'Reject']) await click(gateway, old, label);
   const winner = 'Answered: Approve (repeats, in the chat)';
   await eventually(() =>
-    expect(told('repeats')).toEqual([
+    expect(ephemerals('repeats')).toEqual([
       winner,
       winner,
       `This was settled before. What you sent was not stored. ${winner}`,
@@ -328,7 +328,7 @@ test.each<[what: string, input: Record<string, unknown>, settle: Settle, text: s
   // A dismissed request is still open.
   if (what !== 'dismissed')
     await eventually(() =>
-      expect(told(userId)).toEqual([expect.stringContaining(`was not stored. ${text}`)]),
+      expect(ephemerals(userId)).toEqual([expect.stringContaining(`was not stored. ${text}`)]),
     );
 });
 

@@ -307,7 +307,7 @@ test.each<[environment: Record<string, string>, warnings: string[]]>([
   [
     { ANSWER_LINKS: 'all', PUBLIC_URL },
     [
-      'ANSWER_LINKS: is all, so whoever has an email about a plan or a permission request can approve it; with questions, these have no such link',
+      'ANSWER_LINKS: is all, so anyone who has an email about a plan or a permission request can approve it; with questions, such emails have no link',
     ],
   ],
 ])('%j is accepted with the warnings %j', (environment, warnings) => {

@@ -145,8 +145,8 @@ function fillIn({ form }: Bound, view: Payload['view']): URLSearchParams {
 }
 
 /**
- * Reads a body that Slack has signed (Slack, "Verifying requests from Slack"). What cannot be signed is refused before it is read,
- * and what arrives when Slack no longer waits is not read: it would only keep other bodies out.
+ * Reads a body that Slack has signed (Slack, "Verifying requests from Slack"). What cannot be signed is refused before it is
+ * read, and what arrives when Slack no longer waits is not read: it would only keep other bodies out.
  * @throws {UnauthenticatedError} if it has not, or more than five minutes ago
  */
 async function readSigned(

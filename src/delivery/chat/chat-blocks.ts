@@ -82,9 +82,9 @@ function listButtons(notification: Notification, isWhole: boolean): Button[] {
 }
 
 /**
- * Lists everything that the task sent: the plan or each question, then the rest; `undefined` if not all of it is shown. The chat
- * shows no previews, which can be the input of a tool, and nothing of a task token that could be a link: broken up, it would
- * look like another text.
+ * Lists everything that the task sent: the plan or each question, then the rest; `undefined` if not all of it is shown. The
+ * chat shows no previews, which can be the input of a tool, and nothing of a task token that could be a link: broken up, it
+ * would look like another text.
  */
 function listParts(notification: Notification, max: number): string[] | undefined {
   // A reply approves nothing.
