@@ -46,7 +46,7 @@ const dismiss = defineStatement((db, { param }: Params<{ userId: string; id: str
     .with('undismissed', (db) =>
       db
         .selectFrom('Notification')
-        .select(['id', 'taskId'])
+        .select(['id', 'taskId', 'updatedAt'])
         .where(({ exists, selectFrom }) => exists(selectFrom('locked').select('userId')))
         .where('userId', '=', param('userId'))
         .where('id', '=', param('id'))
@@ -61,14 +61,17 @@ const dismiss = defineStatement((db, { param }: Params<{ userId: string; id: str
         .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
         .returning('notifications as revision'),
     )
+    .with('dismissal', (db) =>
+      db.selectFrom('undismissed').select(dismissalTime(sql.ref('updatedAt')).as('at')),
+    )
     .with('events', (db) => recordDismissals(db, param('userId', 'text'), 'undismissed'))
     .updateTable('Notification')
-    .from('incremented')
+    .from(['incremented', 'dismissal'])
     .set((eb) => ({
       status: 'dismissed',
       revision: eb.ref('incremented.revision'),
-      dismissedAt: dismissalTime(sql.ref('updatedAt')),
-      updatedAt: dismissalTime(sql.ref('updatedAt')),
+      dismissedAt: eb.ref('dismissal.at'),
+      updatedAt: eb.ref('dismissal.at'),
     }))
     .where('userId', '=', param('userId'))
     .where('id', '=', param('id'))
@@ -78,6 +81,9 @@ const dismiss = defineStatement((db, { param }: Params<{ userId: string; id: str
 /** What a dismissal announces besides the revision. It wrote an event for each notification. */
 export const dismissalOf = (user: string) => ({ user, topic: 'notifications', hasEvents: true }) as const;
 
-/** The time of a dismissal: the database's clock, but not before the last change, even if clocks differ. */
+/**
+ * The time of a dismissal: the database's clock, but not before the last change, even if clocks differ. A statement
+ * reads it once, for both columns: two readings can be a millisecond apart.
+ */
 export const dismissalTime = (lastChange: RawBuilder<unknown>) =>
   sql<Time>`greatest(date_trunc('milliseconds', clock_timestamp()), ${lastChange})`;
