@@ -51,25 +51,41 @@ export async function awaitRequest(
   admit: (request: FoundRequest) => void,
 ): Promise<FoundRequest> {
   const { hub, viewer, onLeave } = context;
-  const first = await readRequest(context, key, admit);
-  if (!first.isOpen || waitMs === 0) return first.request;
+  const until = performance.now() + waitMs;
+  const read = (wait?: Wait) => readForWait(context, key, admit, until, wait);
+  const first = await read();
+  if (typeof first !== 'number') return first;
   // A runner of one task is limited like a user.
   const wait = new Wait(viewer, key.userId, viewer.task === undefined);
   hub.join(wait);
   onLeave(() => wait.end());
-  const until = performance.now() + waitMs;
   try {
     for (;;) {
-      const { request, isOpen, revision } = await readRequest(context, key, admit);
-      wait.seen = revision;
-      const left = until - performance.now();
-      if (!isOpen || left <= 0 || wait.hasEnded) return request;
-      await wait.untilWoken(Math.min(left, timeToExpiry(request)));
+      const next = await read(wait);
+      if (typeof next !== 'number') return next;
+      await wait.untilWoken(next);
       if (wait.failure !== undefined) throw wait.failure;
     }
   } finally {
     hub.leave(wait);
   }
+}
+
+/**
+ * Reads a request and returns it, or only how many milliseconds to wait for a change of it: what is a variable of a
+ * function that waits, stays in memory, and texts of a request can be long.
+ */
+async function readForWait(
+  context: WaitContext,
+  key: Key,
+  admit: (request: FoundRequest) => void,
+  until: number,
+  wait: Wait | undefined,
+): Promise<FoundRequest | number> {
+  const { request, isOpen, revision } = await readRequest(context, key, admit);
+  if (wait) wait.seen = revision;
+  const left = until - performance.now();
+  return isOpen && left > 0 && !wait?.hasEnded ? Math.min(left, timeToExpiry(request)) : request;
 }
 
 /** How long after an expiry it is looked for. The clocks of gateway and database may differ. */
