@@ -1,3 +1,4 @@
+import { env } from 'node:process';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 /** Tests that load a gateway for a long time, repeat a race many times, or start and kill servers. */
@@ -19,6 +20,8 @@ export default defineConfig({
     reporters: ['default', './test/support/closing-line.ts'],
     // Shows what a gateway logged as an error only if the test failed.
     silent: 'passed-only',
+    // CI repeats a failed test once: of thousands that race, wait and measure, one may fail on a busy machine.
+    retry: Number(env.TEST_RETRIES ?? 0),
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Test files share the modules of a worker: importing the gateway takes longer than most files' tests.
