@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertRecords } from '../support/bulk-records.ts';
+import { type Announcements, recordAnnouncements } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, startTestGateway, useGateway } from '../support/gateway.ts';
 import { changeNotifications, createInbox, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
@@ -8,7 +9,6 @@ import { startGatewayProcess } from '../support/process.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { publish } from '../support/records.ts';
 import { recordStatements } from '../support/statements.ts';
-import { type Announcements, recordAnnouncements } from './announcements.ts';
 
 /* Announcements are hints. Without them every subscriber still receives all changes, only later. */
 

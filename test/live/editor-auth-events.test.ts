@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { recordAnnouncements } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import { credentialVersion } from '../support/records.ts';
 import type { SseStream } from '../support/sse.ts';
 import { platform } from '../support/tokens.ts';
-import { recordAnnouncements } from './announcements.ts';
 
 const gateway = useGateway();
 const { as } = gateway;

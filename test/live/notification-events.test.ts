@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { recordAnnouncements } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { useGateway } from '../support/gateway.ts';
 import {
@@ -11,7 +12,6 @@ import {
 import { notification, publish, resolve } from '../support/records.ts';
 import { recordStatementsWith } from '../support/statements.ts';
 import { platform } from '../support/tokens.ts';
-import { recordAnnouncements } from './announcements.ts';
 
 const gateway = useGateway();
 

@@ -104,7 +104,7 @@ test('what happened to a notification since its dismissal decides its status', a
 });
 
 test('restores any number once, and other changes of the user do not wait for all of them', async () => {
-  const number = 5000;
+  const number = 2000;
   await insertNotifications(gateway.database, 'many', number, {
     kind: `'task_failed'`,
     status: `'active'`,

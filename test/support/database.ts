@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
+import { CHANNEL, parsePayload } from '../../src/live/listener.ts';
 import { renewEpoch } from '../../src/revisions/database-epoch.ts';
 
 /** A database of the tests. */
@@ -124,4 +125,24 @@ function openPool({ href }: URL): pg.Pool {
   const pool = new pg.Pool({ connectionString: href, allowExitOnIdle: true });
   // A test may have terminated an idle session.
   return pool.on('error', () => undefined);
+}
+
+/** Records the announcements that gateways send. */
+export type Announcements = {
+  /** Every announced change: user, topic and revision. */
+  changes(): (readonly [string, string, number])[];
+  close(): Promise<void>;
+};
+
+/** Listens on the announcement channel of a database. */
+export async function recordAnnouncements({ url }: TestDatabase): Promise<Announcements> {
+  const client = new pg.Client({ connectionString: url });
+  const changes: (readonly [string, string, number])[] = [];
+  client.on('notification', ({ payload }) => {
+    for (const { user, topic, revision } of parsePayload(payload)?.changes ?? [])
+      changes.push([user, topic, revision]);
+  });
+  await client.connect();
+  await client.query(`listen ${CHANNEL}`);
+  return { changes: () => changes, close: () => client.end() };
 }
