@@ -1,6 +1,6 @@
-import { closestMatch } from 'leven';
 import { z } from 'zod';
 import type { ValidationIssue } from '../src/errors/issue.ts';
+import { findUnknownParameters } from '../src/http/messages.ts';
 import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
 import { parsePosition } from '../src/values/cursor.ts';
 import { listSources, type QueryShape, type Route } from './route.ts';
@@ -32,7 +32,7 @@ export function createQueryReader({ bind, paged, isExtension = false }: Route) {
   if (declared.length === 0 && !isExtension) return undefined;
   const names = declared.map(({ name }) => name);
   return (sent: URLSearchParams, issues: ValidationIssue[]): Query => {
-    if (isExtension) issues.push(...findUnknown(names, sent));
+    if (isExtension) issues.push(...findUnknownParameters(names, sent));
     const query: Record<string, readonly string[]> = {};
     for (const parameter of declared) {
       const values = sent.getAll(parameter.name);
@@ -49,21 +49,6 @@ export function createQueryReader({ bind, paged, isExtension = false }: Route) {
     return query;
   };
 }
-
-function findUnknown(names: readonly string[], sent: URLSearchParams): ValidationIssue[] {
-  const unknown = [...new Set(sent.keys())].filter((name) => !names.includes(name));
-  return unknown.map((name) => {
-    const nearest = closestMatch(name.toLowerCase().slice(0, MAX_COMPARED), names);
-    const hint = nearest === undefined ? 'this path has none' : `the nearest is ${nearest}`;
-    const message = `is not a known parameter; ${hint}`;
-    const values = sent.getAll(name);
-    const value = values.length > 1 ? values : values[0];
-    return { path: ['query', name], message, value, unknownKeyCount: 1 };
-  });
-}
-
-/** Longer names are compared by their start. */
-const MAX_COMPARED = 32;
 
 function findIssues({ name, shape }: QueryParameter, values: readonly string[]): ValidationIssue[] {
   const path = ['query', name];

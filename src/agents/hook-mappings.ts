@@ -77,7 +77,7 @@ const deny = (message: string): Decision => ({ behavior: 'deny', message });
 function askPermission({ tool, input, suggestions }: HookCall): HookQuestion {
   const rules = findRules(suggestions);
   const updatedPermissions = [{ type: 'addRules', rules, behavior: 'allow', destination: 'session' }];
-  const options: { label: string; preview?: string; decision: Decision }[] = [
+  const options: { label: string; description?: string; preview?: string; decision: Decision }[] = [
     {
       label: 'Allow once',
       preview: show(JSON.stringify(input, null, 2).split('\n')),
@@ -92,7 +92,11 @@ function askPermission({ tool, input, suggestions }: HookCall): HookQuestion {
           },
         ]
       : []),
-    { label: 'Deny', decision: deny('The user denied this call.') },
+    {
+      label: 'Deny',
+      description: 'So does a text of your own, which the agent reads as the reason.',
+      decision: deny('The user denied this call.'),
+    },
   ];
   const title = `Allow ${tool}?`;
   const shown = options.map(({ decision: _decision, ...option }) => option);

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { UnauthenticatedError, ValidationError } from '../errors/gateway-errors.ts';
 import { isRecord } from '../errors/issue.ts';
 import { reportError } from '../graphql/errors.ts';
-import { requestQuery, sendText } from '../http/messages.ts';
+import { findUnknownParameters, requestQuery, sendText } from '../http/messages.ts';
 import { readJson } from '../http/read-body.ts';
 import { PERMISSION_PREFIX } from '../notifications/answers/approval.ts';
 import type { FoundRequest } from '../notifications/answers/await-request.ts';
@@ -35,7 +35,7 @@ const seconds = (minimum: number, maximum: number, otherwise: number) =>
     .transform(Number)
     .default(otherwise);
 
-const Query = z.strictObject({
+const Query = z.object({
   agent: z.enum(['claude', 'codex']),
   project: idSchema.optional(),
   wait: seconds(0, 55, 55),
@@ -105,6 +105,8 @@ export function createHooks(publish: PublishDraft): { handle: RequestHandler; fa
 /** @throws {ValidationError} if a parameter is unknown, repeated or invalid */
 function readQuery(request: Request): Query {
   const sent = requestQuery(request);
+  const unknown = findUnknownParameters(Object.keys(Query.shape), sent);
+  if (unknown.length > 0) throw new ValidationError(unknown);
   const values = [...new Set(sent.keys())].map((name) => [name, sent.getAll(name)] as const);
   const query = values.map(([name, all]) => [name, all.length > 1 ? all : all[0]]);
   return checkShape(Query, Object.fromEntries(query), ['query']);

@@ -1,9 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { closestMatch } from 'leven';
+import type { ValidationIssue } from '../errors/issue.ts';
 
 /** Returns the query of a request: everything after the first question mark (RFC 3986, section 3.4). */
 export function requestQuery({ url = '' }: IncomingMessage): URLSearchParams {
   const mark = url.indexOf('?');
   return new URLSearchParams(mark === -1 ? '' : url.slice(mark + 1));
+}
+
+/** Longer names of parameters are compared by their start. */
+const MAX_COMPARED = 32;
+
+/** Finds the parameters of a query whose names are not known, and names the nearest known one of each. */
+export function findUnknownParameters(names: readonly string[], sent: URLSearchParams): ValidationIssue[] {
+  const unknown = [...new Set(sent.keys())].filter((name) => !names.includes(name));
+  return unknown.map((name) => {
+    const nearest = closestMatch(name.toLowerCase().slice(0, MAX_COMPARED), names);
+    const hint = nearest === undefined ? 'this path has none' : `the nearest is ${nearest}`;
+    const message = `is not a known parameter; ${hint}`;
+    const values = sent.getAll(name);
+    const value = values.length > 1 ? values : values[0];
+    return { path: ['query', name], message, value, unknownKeyCount: 1 };
+  });
 }
 
 /** Converts a path template (`/user/notifications/{id}`) to a case-sensitive pattern. Parameters may be empty. */

@@ -144,7 +144,7 @@ test.each<
     'with a misspelled parameter',
     () => signTaskToken('alice', 'task-1'),
     (command) => command.replace('expires=', 'expire='),
-    'Invalid request: a part of query is not a known property.',
+    'Invalid request: a part of query is not a known parameter; the nearest is expires.',
   ],
   [
     'without a gateway',

@@ -93,7 +93,7 @@ describe('a decision', () => {
     const options = [
       { label: 'Allow once', preview: JSON.stringify(bash.tool_input, null, 2) },
       { label: 'Allow for this session', preview: 'Bash(npm test *)' },
-      { label: 'Deny', preview: null },
+      { label: 'Deny', description: expect.stringContaining('text of your own'), preview: null },
     ];
     expect(request).toMatchObject({
       id: expect.stringMatching(/^task-1:hook\./),
