@@ -195,7 +195,7 @@ describe('limits', () => {
   test('of a task are kept: thirty questions at once are asked as far as they allow, and then denied', async () => {
     const users = { userId: 'flooded', unanswered: 'deny' };
     const replies: Promise<HookReply>[] = Array.from({ length: 30 }, (_one, index) =>
-      sendHook(gateway, command(`true ${index}`), { ...users, wait: '5' }),
+      sendHook(gateway, command(`true ${index}`), { ...users, wait: '3' }),
     );
     const settled = await Promise.all(replies);
 
