@@ -60,15 +60,19 @@ const expectShown = async (on: TestGateway, userId: string, id: string, expected
   expect(deliveries).toEqual(deliveries.map(() => expect.objectContaining(expected)));
 };
 
-/** Waits until all deliveries of a notification match. Until then, attempts are not delayed. */
-async function expectDelivery(on: TestGateway, userId: string, id: string, expected: object): Promise<void> {
+/** What is shown of a delivery. */
+type Shown = { state: string; reason?: string; attempts?: number };
+
+/** Waits until all deliveries of a notification match. Until then, attempts, as many as are expected, are not delayed. */
+async function expectDelivery(on: TestGateway, userId: string, id: string, expected: Shown): Promise<void> {
   await eventually(async () => {
     try {
       await expectShown(on, userId, id, expected);
     } catch (error) {
       await on.database.sql(
-        `update delivery set due_at = now() where user_id = $1 and state = 'pending' and due_at > now()`,
-        [userId],
+        `update delivery set due_at = now()
+           where user_id = $1 and state = 'pending' and due_at > now() and attempts < $2`,
+        [userId, expected.attempts ?? 1000],
       );
       throw error;
     }
@@ -143,7 +147,7 @@ describe('an email, a push message and a chat message of which the replies were 
   });
 });
 
-test.each<[what: string, answers: ChatAnswer[], expected: object]>([
+test.each<[what: string, answers: ChatAnswer[], expected: Shown]>([
   ['an unclear failure', [{ error: 'internal_error' }], settled],
   ['a clear failure', [{ status: 503, body: '' }], { state: 'CANCELLED', reason: 'SETTLED' }],
   ['a clear failure after a lost reply', ['no reply', { status: 503, body: '' }], settled],
