@@ -150,10 +150,18 @@ async function beginBodies(
   return Promise.all(Array.from({ length: count }, () => openUnread(gateway, request)));
 }
 
-/** Waits until a reply has this status and `Retry-After: 1`. */
-const awaitRefusal = (send: () => Promise<{ status: number; headers: Headers }>, expected: number) =>
+/**
+ * Waits until a reply has this status and `Retry-After: 1`. Until then, `begin` begins another body: what is sent takes
+ * memory too, so that one of the unfinished bodies may have been refused.
+ */
+const awaitRefusal = (
+  send: () => Promise<{ status: number; headers: Headers }>,
+  expected: number,
+  begin?: () => Promise<void>,
+) =>
   eventually(async () => {
     const { status, headers } = await send();
+    if (status === 200) await begin?.();
     expect([status, headers.get('Retry-After')]).toEqual([expected, '1']);
   });
 const putEmpty = () => put(asJson(empty));
@@ -164,7 +172,9 @@ const awaitServed = () => eventually(async () => expect((await putEmpty()).statu
 test('a caller whose unfinished bodies have 2 MiB receives 429 until they end; others do not', async () => {
   const connections = await beginBodies(2, 1_048_576, 'alice');
 
-  await awaitRefusal(putFull, 429);
+  await awaitRefusal(putFull, 429, async () => {
+    connections.push(...(await beginBodies(1, 1_048_576, 'alice')));
+  });
   await awaitRefusal(() => postGraphQL(asJson('{"query":"{ __typename }"}'.padEnd(1_048_576))), 429);
   expect((await put(asJson(empty), gateway.as('bob'))).status).toBe(200);
 
@@ -176,8 +186,10 @@ test('a body counts as it arrives: what was announced keeps nobody out', async (
   const announced = await beginBodies(100, 1_048_576, 'alice', 0);
   expect((await putEmpty()).status).toBe(200);
 
-  for (const connection of announced.slice(0, 2)) connection.send(jsonOfSize(1_048_575));
-  await awaitRefusal(putFull, 429);
+  const unsent = announced.values();
+  const sendOne = async () => unsent.next().value?.send(jsonOfSize(1_048_575));
+  await sendOne();
+  await awaitRefusal(putFull, 429, sendOne);
   for (const connection of announced) connection.close();
   await awaitServed();
 });
@@ -197,17 +209,22 @@ test('a chunked body counts as it grows, and is released when it ends', async ()
 test('callers without a token whose unfinished bodies have 8 MiB receive 429 together; others do not', async () => {
   const connections = await beginBodies(512, 16_384);
 
-  await awaitRefusal(() => postGraphQL(asJson(introspection.padEnd(16_384)), false), 429);
+  const sendFull = () => postGraphQL(asJson(introspection.padEnd(16_384)), false);
+  await awaitRefusal(sendFull, 429, async () => {
+    connections.push(...(await beginBodies(1, 16_384)));
+  });
   expect((await putEmpty()).status).toBe(200);
   for (const connection of connections) connection.close();
 });
 
 test('replies with 500 and Retry-After while the unfinished bodies of all callers have 64 MiB', async () => {
   const bodies = Array.from({ length: 32 }, (_, n) => beginBodies(2, 1_048_576, `caller-${n}`));
-  const connections = await Promise.all(bodies);
+  const connections = (await Promise.all(bodies)).flat();
 
-  await awaitRefusal(putFull, 500);
-  for (const connection of connections.flat()) connection.close();
+  await awaitRefusal(putFull, 500, async () => {
+    connections.push(...(await beginBodies(1, 1_048_576, `caller-${connections.length}`)));
+  });
+  for (const connection of connections) connection.close();
   await awaitServed();
 });
 
