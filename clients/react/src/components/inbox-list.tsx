@@ -1,5 +1,5 @@
 import type { NotificationCard, NotificationFilter } from '@workspace-account/client';
-import { type ComponentType, lazy, Suspense, useEffect, useMemo } from 'react';
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useMemo } from 'react';
 import { useInbox } from '../use-inbox.ts';
 import { useStaying } from '../use-staying.ts';
 import { Card, type CardSlots } from './card.tsx';
@@ -69,7 +69,7 @@ export function InboxList({ view, filter, isFiltered, level, slots, selected, se
     <Loaded of={inbox} isMissing={cards === undefined}>
       <div className="wa-cards">
         {isLong ? (
-          <Suspense fallback={cards?.slice(0, VIRTUAL_FROM).map(show)}>
+          <Suspense fallback={<FirstCards cards={cards} show={show} />}>
             <VirtualCards ids={ids} show={showAt} />
           </Suspense>
         ) : (
@@ -86,3 +86,12 @@ export function InboxList({ view, filter, isFiltered, level, slots, selected, se
     </Loaded>
   );
 }
+
+/** A component, so that cards are created only if it is shown. */
+const FirstCards = ({
+  cards,
+  show,
+}: {
+  cards: readonly NotificationCard[] | undefined;
+  show(card: NotificationCard): ReactNode;
+}) => cards?.slice(0, VIRTUAL_FROM).map(show);
