@@ -118,6 +118,18 @@ describe('request', () => {
     if (request.answer) expect(request.answer.answeredAt).toBe(request.expiresAt);
   });
 
+  test('stores an expiry that is due', async () => {
+    const { id } = await publish(gateway, 'due', 'plan_requested', { expiresInSeconds: 3600 });
+    await makeExpired(gateway.database, 'due', id);
+
+    expect(await awaitRequest(gateway, 'due', id, 0)).toMatchObject({ state: 'EXPIRED' });
+
+    const stored = await gateway.database.sql('select request_state from notification where user_id = $1', [
+      'due',
+    ]);
+    expect(stored).toEqual([{ request_state: 'expired' }]);
+  });
+
   test('is NOT_FOUND for an unknown notification, one without a request, and one that is deleted', async () => {
     const { id } = await publish(gateway, 'lost');
     const failed = await publish(gateway, 'lost', 'task_failed');

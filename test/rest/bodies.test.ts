@@ -280,6 +280,12 @@ test.each<[what: string, raw: string, ...items: Item[]]>([
     ['body.more', 'is not a known property', []],
   ],
   [
+    'an object with long keys, which are cut after 100 characters',
+    JSON.stringify({ preferences: [], ['x'.repeat(100)]: 1, ['x'.repeat(101)]: 2 }),
+    [`body.${'x'.repeat(100)}`, 'is not a known property', 1],
+    [`body.${'x'.repeat(100)}…`, 'is not a known property', 2],
+  ],
+  [
     'an object with the keys __proto__ and constructor',
     '{"preferences":[{"__proto__":{"email_enabled":true},"push_enabled":true,"chat_dm_enabled":true}],"constructor":{}}',
     ['body.preferences[0].email_enabled', 'is required', null],

@@ -43,8 +43,8 @@ const expected = sizes.map((size, index) => [`n-${index + 1}`, size, size]);
 
 test('a REST list contains every record once, in order, whatever their sizes', async () => {
   for (const query of ['', '?kind=plan_requested&status=active']) {
-    const { status, body } = await alice.rest.get(`/user/notifications${query}`);
-    expect(status).toBe(200);
+    const { status, headers, body } = await alice.rest.get(`/user/notifications${query}`);
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
     expect(summarize(body.notifications)).toEqual(expected);
   }
 });
