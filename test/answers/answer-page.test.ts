@@ -27,10 +27,10 @@ const question = { question: 'Which?', options: [{ label: 'A' }, { label: 'B' }]
 
 const read = async (userId: string, id: string) => (await readNotification(gateway, userId, id)).request;
 
-test('a mail links to the page, and warns that whoever has the link can answer', async () => {
+test('a mail links to the page, and warns that anyone who has the link can answer', async () => {
   const { link } = await publishByMail(gateway, 'mail');
   const { text, html } = gateway.mails.at(-1)?.parsed ?? {};
-  const warning = 'Whoever has this link can answer. Do not forward this email.';
+  const warning = 'Anyone who has this link can answer. Do not forward this email.';
   expect(text).toContain(`Read and answer: ${link}\n(${warning})`);
   expect(html).toContain(`<a href="${link}">Read and answer</a></strong><br><small>${warning}`);
   const parts = link.split('/').at(-1)?.split('.') ?? [];
@@ -107,6 +107,7 @@ describe('GET', () => {
       ...['&quot;&lt;b&gt;.ts&quot;', '<h2>risk</h2><pre>none</pre>', '<pre>In **short**</pre>'],
       '<h2>questions</h2><pre>[\n  &quot;And drop the database&quot;\n]</pre>',
       'href="https://app.example.com/inbox/',
+      '<p class="note">Anyone who has the link to this page can answer. Do not pass it on.</p>',
     ])
       expect(page).toContain(part);
     expect(page.match(/<input type="radio" required/g)).toHaveLength(3);

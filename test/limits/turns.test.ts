@@ -85,6 +85,15 @@ test('runs at most four concurrent account reads per caller, and completes all o
   expect(Object.values(data)).toEqual(Array(20).fill({ totalCount: 0 }));
 });
 
+test.each([1, 8000, 25_000])(
+  'the reply to a document that costs %i has its errors and all fields',
+  async (cost) => {
+    const document = await new RunningDocuments().admit('a', cost, () => undefined);
+    const reply = { errors: [{ message: 'No' }], data: { one: [1], two: null, three: { of: '"' } } };
+    expect(JSON.parse((await document?.format(reply)) ?? '')).toEqual(reply);
+  },
+);
+
 /* Small documents cost at most 4,000. Large ones cost more than 8,000, up to 25,000, which is what they may cost together. */
 describe('running documents', () => {
   let running: RunningDocuments;

@@ -26,7 +26,7 @@ const table = {
   send: 'Send answer | Antwort senden',
   open: 'Open in the app | In der App öffnen',
   anybody:
-    'Whoever has the link to this page can answer. Do not pass it on. | Wer den Link zu dieser Seite hat, kann antworten. Geben Sie ihn nicht weiter.',
+    'Anyone who has the link to this page can answer. Do not pass it on. | Wer den Link zu dieser Seite hat, kann antworten. Geben Sie ihn nicht weiter.',
   incomplete: 'The answer is incomplete | Die Antwort ist unvollständig',
   incomplete_text:
     'Nothing is stored yet. Choose as described, or write your own answer; if only one choice is allowed, not both. A text has at most 10,000 characters. | Es ist noch nichts gespeichert. Wählen Sie wie beschrieben aus oder schreiben Sie eine eigene Antwort; wenn nur eine Wahl erlaubt ist, nicht beides. Ein Text hat höchstens 10.000 Zeichen.',

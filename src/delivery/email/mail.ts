@@ -63,7 +63,7 @@ export const kindNames: Readonly<Record<NotificationKind, string>> = {
 type MailContent = { text: string; html: string };
 
 const ANSWER = 'Read and answer';
-const ANYBODY = 'Whoever has this link can answer. Do not forward this email.';
+const ANYBODY = 'Anyone who has this link can answer. Do not forward this email.';
 
 const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border-left: 3px solid #888';
 
