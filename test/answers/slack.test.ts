@@ -201,6 +201,12 @@ describe('a question', () => {
     await click(gateway, message, 'Answer');
     const modal = lastModal(gateway);
     expect(listTexts(modal.blocks)[0]).toBe('Which?\n\n1. A\nd\n\n2. B\nd\n\n3. Another answer');
+    expect(
+      modal.blocks.filter((block) => 'block_id' in block && block.block_id.startsWith('choice')),
+    ).toMatchObject([
+      { label: { text: 'Choose one.' }, optional: false, element: { type: 'radio_buttons' } },
+      { label: { text: 'Choose one or more.' }, optional: true, element: { type: 'checkboxes' } },
+    ]);
     const entries = { 'choice-0': '1', 'choice-1': ['2', '0'], 'text-1': 'E', 'text-2': 'So' };
     await interact(gateway, createSubmission('modal', modal, entries));
     const { answer: stored } = await read('modal', id);
