@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createItemSerializer } from '../../src/errors/error-items.ts';
 import { sendParameters } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
 import { payloads } from '../support/records.ts';
@@ -289,4 +290,42 @@ test('a failing mutation does not prevent the next one', async () => {
 
   expect(data).toMatchObject({ first: null, second: { preferences: Array(4).fill({}) } });
   expect(codesByPath(errors)).toEqual({ first: 'NOT_FOUND' });
+});
+
+/** Text whose JSON has this many bytes. */
+const textOf = (bytes: number) => 'x'.repeat(bytes - 2);
+
+test.each<[what: string, value: unknown, shown: unknown]>([
+  ['a value of 1 KiB', textOf(1024), textOf(1024)],
+  ['a larger value', textOf(1025), '[string of 1023 characters]'],
+  ['a list of 1 KiB', [textOf(1022)], [textOf(1022)]],
+  ['a larger list', [textOf(1023)], '[array of 1 items]'],
+])('an item shows %s', (_what, value, shown) => {
+  expect(createItemSerializer()({ issues: [{ path: ['a'], message: 'm', value }] })).toMatchObject([
+    { value: shown },
+  ]);
+});
+
+test('an item shows the members of up to 32 KiB of a value that the gateway made', () => {
+  const value = { fits: textOf(32_768), large: textOf(32_769) };
+  expect(
+    createItemSerializer()({ issues: [{ path: ['a'], message: 'm', value, isOwn: true }] }),
+  ).toMatchObject([{ value: { fits: textOf(32_768), large: '[string of 32767 characters]' } }]);
+});
+
+test('the items of a reply have up to 120 KiB together', () => {
+  const frame = JSON.stringify({ location: 'a', message: '', value: null }).length;
+  const issueOf = (path: string, bytes: number) => ({
+    path: [path],
+    message: 'x'.repeat(bytes - frame),
+    value: null,
+  });
+  const shown = (bytes: number) => {
+    const issues = [issueOf('a', bytes), issueOf('b', 122_880 - 100_000), issueOf('c', frame)];
+    return createItemSerializer()({ issues }).map(({ location }) => location);
+  };
+  expect([shown(100_000), shown(100_001)]).toEqual([
+    ['a', 'b'],
+    ['a', 'c'],
+  ]);
 });

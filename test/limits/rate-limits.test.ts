@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, test } from 'vitest';
+import { toSeconds } from '../../src/quota/quota.ts';
 import type { Caller } from '../support/as.ts';
 import { graphql, rest } from '../support/client.ts';
 import { useGateway } from '../support/gateway.ts';
@@ -285,4 +286,12 @@ describe('a document that is not in the cache', () => {
   test('a standard introspection query costs one read', async () => {
     expect(await remaining(costly.as(randomUUID()), getIntrospectionQuery())).toEqual([200, READS - 1]);
   });
+});
+
+test.each([
+  [0, 1],
+  [1000, 1],
+  [1001, 2],
+])('%i ms until a reset are %i whole seconds', (milliseconds, seconds) => {
+  expect(toSeconds(milliseconds)).toBe(seconds);
 });
