@@ -50,8 +50,14 @@ export function createGraphQLServer(schema: GraphQLSchema) {
 export function serveGraphQL(yoga: GraphQLServer) {
   return async (req: Request, res: Response): Promise<void> => {
     const { accept = '*/*' } = req.headers;
-    const request = new yoga.fetchAPI.Request(REQUEST_URL, { method: req.method, headers: { accept } });
-    const reply = await yoga.handleRequest(request, { req, res });
+    // Of one context, Yoga would make the prototype of another. V8 keeps what is a prototype until a major collection, and
+    // with it the request: 8 KB were promoted for each.
+    const reply = await yoga.fetch(
+      REQUEST_URL,
+      { method: req.method, headers: { accept } },
+      { req },
+      { res },
+    );
     if (res.headersSent || res.closed) return;
     res.setHeaders(reply.headers);
     // Yoga's headers of an event stream would allow caches to store it.
