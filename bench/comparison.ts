@@ -92,7 +92,12 @@ export async function measureWorkload(bench: Bench, workload: Workload, subjects
     return [subjects[index]?.title ?? '', rates, ...figures, medianOf('scavenges, µs'), ...ratios];
   });
   const promoted = rangeOf(first.map((sample) => sample[PROMOTED])).median;
-  if (promoted > MAX_PROMOTED_KIB && !bench.options.isQuick) process.exitCode = 1;
+  if (promoted > MAX_PROMOTED_KIB && !bench.options.isQuick) {
+    reportProgress(
+      `Failed: more than ${MAX_PROMOTED_KIB} KiB of a request moved to the old space; find what outlives it`,
+    );
+    process.exitCode = 1;
+  }
   return [['', ...Object.keys(first[0] ?? {}), 'ratio of requests/s', 'ratio of CPU'], ...rows];
 }
 

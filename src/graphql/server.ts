@@ -51,7 +51,7 @@ export function serveGraphQL(yoga: GraphQLServer) {
   return async (req: Request, res: Response): Promise<void> => {
     const { accept = '*/*' } = req.headers;
     // Of one context, Yoga would make the prototype of another. V8 keeps what is a prototype until a major collection, and
-    // with it the request: 8 KB were promoted for each.
+    // with it the request: 8 KiB were promoted for each.
     const reply = await yoga.fetch(
       REQUEST_URL,
       { method: req.method, headers: { accept } },
