@@ -3,6 +3,7 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'exp
 import { z } from 'zod';
 import { UnauthenticatedError, ValidationError } from '../errors/gateway-errors.ts';
 import { isRecord } from '../errors/issue.ts';
+import { toIssues } from '../errors/validation-issues.ts';
 import { reportError } from '../graphql/errors.ts';
 import { findUnknownParameters, requestQuery, sendText } from '../http/messages.ts';
 import { readJson } from '../http/read-body.ts';
@@ -105,11 +106,12 @@ export function createHooks(publish: PublishDraft): { handle: RequestHandler; fa
 /** @throws {ValidationError} if a parameter is unknown, repeated or invalid */
 function readQuery(request: Request): Query {
   const sent = requestQuery(request);
-  const unknown = findUnknownParameters(Object.keys(Query.shape), sent);
-  if (unknown.length > 0) throw new ValidationError(unknown);
   const values = [...new Set(sent.keys())].map((name) => [name, sent.getAll(name)] as const);
-  const query = values.map(([name, all]) => [name, all.length > 1 ? all : all[0]]);
-  return checkShape(Query, Object.fromEntries(query), ['query']);
+  const query = Object.fromEntries(values.map(([name, all]) => [name, all.length > 1 ? all : all[0]]));
+  const checked = Query.safeParse(query);
+  const unknown = findUnknownParameters(Object.keys(Query.shape), sent);
+  if (checked.success && unknown.length === 0) return checked.data;
+  throw new ValidationError([...unknown, ...toIssues(checked, query, ['query'])]);
 }
 
 /** @throws {ValidationError} if what waits in memory is larger than what the user can be shown */

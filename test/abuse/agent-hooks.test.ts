@@ -116,6 +116,12 @@ describe('input', () => {
     expect(await listOpen(gateway, userId)).toEqual([]);
   });
 
+  test('is refused with all that is wrong of its parameters', async () => {
+    const { status, text } = await sendHook(gateway, bash, { expire: '60', wait: '56' });
+    const locations = JSON.parse(text).errors.map(({ location }: { location: string }) => location);
+    expect([status, locations]).toEqual([422, ['query.expire', 'query.wait']]);
+  });
+
   test('with a misspelled "deny" is denied', async () => {
     expect(await sendHook(gateway, bash, { unanswered: 'denied' })).toMatchObject(denied('unanswered'));
   });
